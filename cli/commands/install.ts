@@ -1,0 +1,117 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { ApiError } from '../../core/errors.ts';
+import type { KubeClient } from '../../platform/kube/client.ts';
+import { CRD_NAME, crdOwner, loadCrdManifest } from '../../platform/kube/crd.ts';
+import type { CommandInput, Io } from '../command.ts';
+import { CommandError } from '../failures.ts';
+import { withKube } from '../roles/clients.ts';
+
+const PATH = `/apis/apiextensions.k8s.io/v1/customresourcedefinitions/${CRD_NAME}`;
+const OBJECT = `customresourcedefinition ${CRD_NAME}`;
+const FIELD_MANAGER = 'tether';
+/** What we need of a definition that is somebody else's. */
+const NEEDED_VERSION = 'v1beta1';
+const ESTABLISHED_TIMEOUT_MS = 30_000;
+const POLL_MS = 100;
+
+/** A CustomResourceDefinition, as far as it matters here. */
+interface Crd {
+  readonly metadata?: { readonly resourceVersion?: string };
+  readonly spec?: {
+    readonly versions?: readonly { readonly name: string; readonly served: boolean }[];
+  };
+  readonly status?: {
+    readonly conditions?: readonly {
+      readonly type: string;
+      readonly status: string;
+      readonly message?: string;
+    }[];
+  };
+}
+
+/**
+ * Applies the CRD of ExternalWorkload (server-side apply) and waits until it is served. One that
+ * somebody else installed stays as it is, unless `--force` is given.
+ */
+export function run({ config, flags }: CommandInput, io: Io): Promise<number> {
+  return withKube(config, async (client) => {
+    const force = flags['force'] === true;
+    const present = await read(client, io.signal);
+    const owner = present === null ? null : crdOwner(present);
+    if (present !== null && owner?.kind === 'other' && !force) {
+      io.out(`${CRD_NAME}: left as it is, as it belongs to ${owner.name}; --force takes it over`);
+      return checkForeign(present, io);
+    }
+    const applied = await apply(client, force, io.signal);
+    await untilEstablished(client, io.signal);
+    io.out(`${CRD_NAME}: ${whatHappened(present, applied)}, and served`);
+    return 0;
+  });
+}
+
+async function read(client: KubeClient, signal: AbortSignal): Promise<Crd | null> {
+  try {
+    return await client.get<Crd>(PATH, { what: `get ${OBJECT}`, signal });
+  } catch (error) {
+    if (error instanceof ApiError && error.status === 404) return null;
+    throw error;
+  }
+}
+
+/** A definition of others will do if it serves the version that Tether reads. */
+function checkForeign(crd: Crd, io: Io): number {
+  const served = (crd.spec?.versions ?? []).filter((version) => version.served);
+  if (served.some(({ name }) => name === NEEDED_VERSION)) return 0;
+  const names = served.map(({ name }) => name).join(', ');
+  io.err(`tether: it serves ${names || 'no version'}, and Tether needs ${NEEDED_VERSION}`);
+  return 1;
+}
+
+async function apply(client: KubeClient, force: boolean, signal: AbortSignal): Promise<Crd> {
+  const query = { fieldManager: FIELD_MANAGER, ...(force ? { force: 'true' } : {}) };
+  const options = { what: `apply ${OBJECT}`, signal, query };
+  try {
+    return await client.patch<Crd>(
+      PATH,
+      loadCrdManifest(),
+      'application/apply-patch+yaml',
+      options,
+    );
+  } catch (error) {
+    if (!(error instanceof ApiError) || error.status !== 409) throw error;
+    const fields = error.failure.causes.map(({ field, message }) => `${field} (${message})`);
+    throw new CommandError(
+      `${CRD_NAME}: others changed fields of it: ${fields.join(', ') || error.failure.message}; ` +
+        '--force overrules them',
+    );
+  }
+}
+
+function whatHappened(before: Crd | null, after: Crd): string {
+  if (before === null) return 'created';
+  const same = before.metadata?.resourceVersion === after.metadata?.resourceVersion;
+  return same ? 'unchanged' : 'updated';
+}
+
+async function untilEstablished(client: KubeClient, signal: AbortSignal): Promise<void> {
+  const deadline = performance.now() + ESTABLISHED_TIMEOUT_MS;
+  for (;;) {
+    const conditions = (await read(client, signal))?.status?.conditions ?? [];
+    const refused = conditions.find(
+      ({ type, status }) => type === 'NamesAccepted' && status === 'False',
+    );
+    if (refused) {
+      throw new CommandError(
+        `${CRD_NAME}: its names are taken: ${refused.message ?? 'no reason given'}`,
+      );
+    }
+    if (conditions.some(({ type, status }) => type === 'Established' && status === 'True')) return;
+    if (performance.now() > deadline) {
+      throw new CommandError(
+        `${CRD_NAME}: applied, but the API server does not serve it after ` +
+          `${ESTABLISHED_TIMEOUT_MS / 1000} s: kubectl describe crd ${CRD_NAME} says why`,
+      );
+    }
+    await delay(POLL_MS, undefined, { signal });
+  }
+}

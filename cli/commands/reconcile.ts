@@ -1,0 +1,93 @@
+import { InvalidInputError, TetherError } from '../../core/errors.ts';
+import { formatKey, parseKey, type ObjectKey } from '../../core/object-key.ts';
+import type { ReconcileResult } from '../../core/outcome.ts';
+import { dryRunService } from '../../functions/dry-run.ts';
+import type { PlannedWrite, SlicePlan } from '../../functions/plan/types.ts';
+import type { Config } from '../../platform/config.ts';
+import { createEndpointApi } from '../../platform/kube/endpoint-api.ts';
+import type { JobReport } from '../../platform/redis/queue/outcomes.ts';
+import type { CommandInput, Io } from '../command.ts';
+import { withKube, withQueue } from '../roles/clients.ts';
+
+/** How long `--wait` waits, ms. */
+const WAIT_MS = 60_000;
+
+class NotYetError extends TetherError {
+  readonly code = 'NotYet';
+}
+
+/** `tether reconcile service NS/NAME`: enqueues one key, first in line; or prints its plan. */
+export async function run(input: CommandInput, io: Io): Promise<number> {
+  if (input.command === 'reconcile cluster') {
+    throw new NotYetError('linked clusters come with a later release');
+  }
+  const key = parseKey(input.args['key'] ?? '');
+  const json = input.flags['output'] === 'json';
+  if (input.flags['dryRun']) return dryRun(key, input.config, json, io);
+  if (input.flags['read'] === 'view') {
+    throw new InvalidInputError('read', 'an on-demand reconcile always reads live');
+  }
+  return withQueue(input.config, 'service', async (queue) => {
+    const jobId = await queue.addOnDemand(key, 'asked for on the command line');
+    if (!input.flags['wait']) {
+      io.out(json ? JSON.stringify({ job: jobId }) : `enqueued ${formatKey(key)} as job ${jobId}`);
+      return 0;
+    }
+    const report = await queue.waitFor(jobId, { timeoutMs: WAIT_MS, signal: io.signal });
+    io.out(json ? JSON.stringify(report) : describeReport(key, report));
+    return report.kind === 'completed' ? 0 : 1;
+  });
+}
+
+async function dryRun(key: ObjectKey, config: Config, json: boolean, io: Io): Promise<number> {
+  const plan = await withKube(config, (client) =>
+    dryRunService(
+      key,
+      { api: createEndpointApi(client), plan: config, now: () => new Date() },
+      io.signal,
+    ),
+  );
+  io.out(json ? JSON.stringify(plan) : describePlan(key, plan));
+  return 0;
+}
+
+function describeReport(key: ObjectKey, report: JobReport): string {
+  const name = formatKey(key);
+  switch (report.kind) {
+    case 'completed': {
+      const { created, updated, deleted, ready, endpoints, slices } =
+        report.result as ReconcileResult;
+      const written = created + updated + deleted;
+      const did =
+        written === 0
+          ? 'nothing to write'
+          : `${created} created, ${updated} updated, ${deleted} deleted`;
+      return `${name}: ${did}; ${ready} of ${endpoints} endpoints ready in ${slices} slices`;
+    }
+    case 'failed':
+      return `${name}: refused: ${report.reason}`;
+    case 'pending': {
+      const why = report.reason === undefined ? 'no worker has taken it' : report.reason;
+      return `${name}: not done yet after ${WAIT_MS / 1000} s (${why}); it stays in the queue`;
+    }
+    case 'unknown':
+      return `${name}: its job is not known any more`;
+  }
+}
+
+function describePlan(key: ObjectKey, plan: SlicePlan): string {
+  const lines = plan.writes.map(describeWrite);
+  if (plan.noSlicesBecause !== null) lines.unshift(`no slices: ${plan.noSlicesBecause}`);
+  for (const left of plan.leftOut) lines.push(`leave out ${left.workload}: ${left.detail}`);
+  const changes = plan.writes.length === 0 ? 'nothing to write' : `${plan.writes.length} writes`;
+  lines.push(`${formatKey(key)}: ${changes}; ${plan.unchanged.length} slices are right already`);
+  return lines.join('\n');
+}
+
+function describeWrite(write: PlannedWrite): string {
+  if (write.verb === 'delete') return `delete ${write.previous.name}`;
+  const { name, addressType, ports, endpoints } = write.slice;
+  const shownPorts = ports.map((port) => `${port.name}:${port.port}/${port.protocol}`).join(', ');
+  const addresses = endpoints.map((endpoint) => endpoint.addresses.join('+')).join(' ');
+  return `${write.verb} ${name}: ${addressType} [${shownPorts}] ${addresses}`;
+}

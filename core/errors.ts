@@ -1,0 +1,93 @@
+/** Base of every error that Tether raises on purpose; `code` is stable and safe to log or count. */
+export abstract class TetherError extends Error {
+  abstract readonly code: string;
+}
+
+/** Somebody handed over something that cannot be right; retrying it is useless. */
+export class InvalidInputError extends TetherError {
+  readonly code = 'InvalidInput';
+  readonly field: string;
+  constructor(field: string, message: string) {
+    super(message);
+    this.name = 'InvalidInputError';
+    this.field = field;
+  }
+}
+
+/** What a Kubernetes API server answered when it did not answer with success. */
+export interface ApiFailure {
+  /** HTTP status code. */
+  readonly status: number;
+  /** `Status.reason`, such as `Conflict`, `AlreadyExists`, `Forbidden`; empty when there was none. */
+  readonly reason: string;
+  /** `Status.message`, written by the API server. */
+  readonly message: string;
+  /** `Status.details.causes`, such as a field that validation refused. */
+  readonly causes: readonly {
+    readonly reason: string;
+    readonly field: string;
+    readonly message: string;
+  }[];
+  /** From `Retry-After`, in milliseconds. */
+  readonly retryAfterMs?: number;
+}
+
+/** The API server refused a request. `what` says which one: `update endpointslices ns/name`. */
+export class ApiError extends TetherError {
+  readonly code = 'ApiError';
+  readonly what: string;
+  readonly failure: ApiFailure;
+  constructor(what: string, failure: ApiFailure) {
+    super(`${what}: ${failure.status} ${failure.reason}: ${failure.message}`);
+    this.name = 'ApiError';
+    this.what = what;
+    this.failure = failure;
+  }
+  get status(): number {
+    return this.failure.status;
+  }
+}
+
+/** The API server (or Redis) could not be reached, or did not answer in time. */
+export class UnreachableError extends TetherError {
+  readonly code = 'Unreachable';
+  readonly what: string;
+  constructor(what: string, cause: unknown) {
+    super(`${what}: ${describeError(cause)}`, { cause });
+    this.name = 'UnreachableError';
+    this.what = what;
+  }
+}
+
+/** The key's lock went to somebody else while a run was under way; nothing more may be written. */
+export class LockLostError extends TetherError {
+  readonly code = 'LockLost';
+  constructor(key: string) {
+    super(`the lock of ${key} was lost while its run was under way; another run goes on`);
+    this.name = 'LockLostError';
+  }
+}
+
+/** The process is being stopped; the key goes back to the queue. */
+export class ShutdownError extends TetherError {
+  readonly code = 'Shutdown';
+  constructor() {
+    super('the process is stopping');
+    this.name = 'ShutdownError';
+  }
+}
+
+/** A one-line description of anything that was thrown, with the cause where the message hides it. */
+export function describeError(error: unknown): string {
+  if (!(error instanceof Error)) return String(error);
+  if (error instanceof AggregateError && error.message === '') {
+    return error.errors.map(describeError).join('; ');
+  }
+  const cause = error.cause instanceof Error && !error.message.includes(error.cause.message);
+  return cause ? `${error.message} (${describeError(error.cause)})` : error.message;
+}
+
+/** Closes a switch over a union: the compiler fails where a member was forgotten. */
+export function assertNever(value: never): never {
+  throw new TypeError(`unexpected ${JSON.stringify(value)}`);
+}

@@ -1,0 +1,166 @@
+import type {
+  ApiEndpointSlice,
+  ApiExternalWorkload,
+  ApiObject,
+  ApiService,
+  ObjectMeta,
+} from './api-objects.ts';
+import { ANNOTATION_TOPOLOGY_MODE, ANNOTATION_TRIGGER_TIME } from './names.ts';
+import type {
+  EndpointRecord,
+  IpFamily,
+  Labels,
+  Protocol,
+  ServiceRecord,
+  SliceRecord,
+  WorkloadRecord,
+} from './records.ts';
+
+/*
+ * API object → record. Whatever differs here without a meaning for slices (an absent list against an
+ * empty one, a protocol left to its default, the order of a label map) is made equal here, once.
+ */
+
+const NEAR = new Set(['PreferClose', 'PreferSameZone', 'PreferSameNode']);
+
+/** A Service, reduced to what its slices depend on. */
+export function projectService(object: ApiService): ServiceRecord {
+  const spec = object.spec ?? {};
+  return {
+    ...identity(object),
+    type: spec.type ?? 'ClusterIP',
+    clusterIP: spec.clusterIP ?? '',
+    ipFamilies: (spec.ipFamilies ?? []).filter(isFamily),
+    selector: sortedMap(spec.selector),
+    ports: (spec.ports ?? []).map((port) => ({
+      name: port.name ?? '',
+      port: port.port ?? 0,
+      protocol: protocolOf(port.protocol),
+      targetPort: port.targetPort ?? null,
+      ...(port.appProtocol ? { appProtocol: port.appProtocol } : {}),
+    })),
+    labels: sortedMap(object.metadata?.labels),
+    publishNotReady: spec.publishNotReadyAddresses === true,
+    zoneHints: wantsZoneHints(object.metadata, spec.trafficDistribution),
+  };
+}
+
+/** An ExternalWorkload of either version, reduced likewise; the mTLS fields never reach a slice. */
+export function projectWorkload(object: ApiExternalWorkload): WorkloadRecord {
+  const spec = object.spec ?? {};
+  return {
+    ...identity(object),
+    labels: sortedMap(object.metadata?.labels),
+    ips: (spec.workloadIPs ?? []).map((entry) => entry.ip ?? ''),
+    ports: (spec.ports ?? []).map((port) => ({
+      name: port.name ?? '',
+      port: port.port ?? 0,
+      protocol: protocolOf(port.protocol),
+    })),
+    ready: readyOf(object.status?.conditions),
+  };
+}
+
+/** An EndpointSlice with the API server's own defaults filled in, so that equality means equality. */
+export function projectSlice(object: ApiEndpointSlice): SliceRecord {
+  const meta = object.metadata ?? {};
+  const annotations = sortedMap(meta.annotations, ANNOTATION_TRIGGER_TIME);
+  return {
+    ...identity(object),
+    addressType: object.addressType ?? '',
+    labels: sortedMap(meta.labels),
+    owners: (meta.ownerReferences ?? []).map((owner) => ({
+      apiVersion: owner.apiVersion ?? '',
+      kind: owner.kind ?? '',
+      name: owner.name ?? '',
+      uid: owner.uid ?? '',
+      ...(owner.controller === undefined ? {} : { controller: owner.controller }),
+      ...(owner.blockOwnerDeletion === undefined
+        ? {}
+        : { blockOwnerDeletion: owner.blockOwnerDeletion }),
+    })),
+    ports: (object.ports ?? []).map((port) => ({
+      name: port.name ?? '',
+      port: port.port ?? null,
+      protocol: protocolOf(port.protocol),
+      ...(port.appProtocol ? { appProtocol: port.appProtocol } : {}),
+    })),
+    endpoints: (object.endpoints ?? []).map(projectEndpoint),
+    ...(Object.keys(annotations).length > 0 ? { annotations } : {}),
+    ...(meta.finalizers && meta.finalizers.length > 0 ? { finalizers: meta.finalizers } : {}),
+  };
+}
+
+type ApiEndpoint = NonNullable<ApiEndpointSlice['endpoints']>[number];
+
+function projectEndpoint(endpoint: ApiEndpoint): EndpointRecord {
+  const zones = endpoint.hints?.forZones ?? [];
+  const ref = endpoint.targetRef;
+  return {
+    addresses: endpoint.addresses ?? [],
+    conditions: endpoint.conditions ?? {},
+    ...(endpoint.hostname ? { hostname: endpoint.hostname } : {}),
+    ...(ref ? { targetRef: pickRef(ref) } : {}),
+    ...(endpoint.nodeName ? { nodeName: endpoint.nodeName } : {}),
+    ...(endpoint.zone ? { zone: endpoint.zone } : {}),
+    ...(zones.length > 0 ? { hints: { forZones: zones } } : {}),
+  };
+}
+
+function pickRef(
+  ref: NonNullable<ApiEndpoint['targetRef']>,
+): NonNullable<EndpointRecord['targetRef']> {
+  return {
+    ...(ref.kind ? { kind: ref.kind } : {}),
+    ...(ref.namespace ? { namespace: ref.namespace } : {}),
+    ...(ref.name ? { name: ref.name } : {}),
+    ...(ref.uid ? { uid: ref.uid } : {}),
+  };
+}
+
+function identity(object: ApiObject): {
+  name: string;
+  uid: string;
+  rv: string;
+  deleting: boolean;
+} {
+  const meta = object.metadata ?? {};
+  return {
+    name: meta.name ?? '',
+    uid: meta.uid ?? '',
+    rv: meta.resourceVersion ?? '',
+    deleting: meta.deletionTimestamp !== undefined && meta.deletionTimestamp !== null,
+  };
+}
+
+/** Conditions are a map by type: of several entries of one type the last one counts (spec D3). */
+function readyOf(
+  conditions: readonly { readonly type?: string; readonly status?: string }[] | undefined,
+): boolean | null {
+  const last = conditions?.findLast((condition) => condition.type === 'Ready');
+  return last ? last.status === 'True' : null;
+}
+
+function wantsZoneHints(
+  meta: ObjectMeta | undefined,
+  trafficDistribution: string | undefined,
+): boolean {
+  const mode = meta?.annotations?.[ANNOTATION_TOPOLOGY_MODE];
+  return mode === 'Auto' || mode === 'auto' || NEAR.has(trafficDistribution ?? '');
+}
+
+function isFamily(text: string): text is IpFamily {
+  return text === 'IPv4' || text === 'IPv6';
+}
+
+function protocolOf(text: string | undefined): Protocol {
+  return text === 'UDP' || text === 'SCTP' ? text : 'TCP';
+}
+
+function sortedMap(map: Labels | undefined, without?: string): Labels {
+  const sorted: Record<string, string> = {};
+  for (const key of Object.keys(map ?? {}).sort()) {
+    if (key !== without) sorted[key] = map?.[key] ?? '';
+  }
+  return sorted;
+}

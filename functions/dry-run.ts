@@ -1,0 +1,23 @@
+import type { ObjectKey } from '../core/object-key.ts';
+import type { EndpointApi } from '../platform/kube/endpoint-api.ts';
+import { planSlices } from './plan/plan-slices.ts';
+import type { PlanOptions, SlicePlan } from './plan/types.ts';
+import { readLive } from './read-world.ts';
+
+/** The plan of a Service as it is now, read live; writes nothing and takes no lock. */
+export async function dryRunService(
+  key: ObjectKey,
+  deps: { readonly api: EndpointApi; readonly plan: PlanOptions; readonly now: () => Date },
+  signal: AbortSignal,
+): Promise<SlicePlan> {
+  const world = await readLive(deps.api, key, deps.plan.manager, signal);
+  return planSlices({
+    key,
+    service: world.service,
+    workloads: world.workloads,
+    slices: world.slices,
+    takenNames: [],
+    triggerTime: deps.now().toISOString(),
+    options: deps.plan,
+  });
+}

@@ -1,0 +1,240 @@
+import { backoffMs } from '../core/backoff.ts';
+import { LockLostError, ShutdownError, TetherError, UnreachableError } from '../core/errors.ts';
+import type { ObjectKey } from '../core/object-key.ts';
+import type { LeftOut, Outcome, ReconcileResult } from '../core/outcome.ts';
+import type { ServiceRecord, SliceRecord } from '../core/records.ts';
+import type { EndpointApi } from '../platform/kube/endpoint-api.ts';
+import type { ServiceView, Verdict, World } from '../platform/redis/view/service-view.ts';
+import { applyPlan, type ApplyResult, type WriteProblem } from './apply-plan.ts';
+import { acquireLease, type Lease } from './lease.ts';
+import { planSlices } from './plan/plan-slices.ts';
+import type { PlanOptions, PlannedWrite, SlicePlan } from './plan/types.ts';
+import { readLive, restsOnUnknownAbsence } from './read-world.ts';
+import { settleProblems } from './settle-problems.ts';
+
+/** Everything outside that a run touches. Any runtime may make these; BullMQ is not among them. */
+export interface ReconcileDeps {
+  readonly view: ServiceView;
+  readonly api: EndpointApi;
+  readonly plan: PlanOptions;
+  /** Told of each run's left-out workloads and of problems that a person must solve. */
+  readonly report: RunReport;
+  readonly clock: { readonly now: () => Date; readonly monotonicMs: () => number };
+  readonly random: () => number;
+  /** A token that nobody else has. */
+  readonly token: () => string;
+}
+
+export interface RunReport {
+  leftOut(key: ObjectKey, leftOut: readonly LeftOut[]): void;
+  problem(key: ObjectKey, service: ServiceRecord | null, problem: WriteProblem): void;
+  write(verb: PlannedWrite['verb'], result: 'ok' | WriteProblem['kind']): void;
+  /** The view could not be used and the state was read from the API server. */
+  viewMissed(key: ObjectKey, why: 'not-in-sync' | 'absence-unknown'): void;
+  lockLost(key: ObjectKey): void;
+}
+
+export interface ReconcileOptions {
+  /** `live`: ask the API server whatever the view says. Default `view`. */
+  readonly read?: 'view' | 'live';
+  /** When the change that caused this run was seen, ms since the epoch. Default: now. */
+  readonly at?: number;
+}
+
+/** Re-plans after conflicts within one run before the key goes back to the queue. */
+const MAX_ROUNDS = 5;
+/** A key that is locked elsewhere comes back after so many ms (spec: jobs). */
+const LOCKED_RETRY_MS = 200;
+/** Failures in a row wait from 50 ms to a minute (spec: jobs, guarantee 4). */
+export const FAILURE_BACKOFF = { baseMs: 50, capMs: 60_000 } as const;
+
+/**
+ * Makes the slices of one Service what they should be: takes the key's lock, reads the state, plans,
+ * writes, and records what was written. Stateless: any process may call it for any key at any time.
+ *
+ * Never throws for what the outside does; the outcome says whether and when to come again. `signal`
+ * ends the run before its next write.
+ */
+export async function reconcileService(
+  key: ObjectKey,
+  deps: ReconcileDeps,
+  signal: AbortSignal,
+  options: ReconcileOptions = {},
+): Promise<Outcome> {
+  const { view, clock } = deps;
+  const answer = await acquireLease({
+    key,
+    token: deps.token(),
+    read: options.read !== 'live',
+    view,
+    signal,
+    monotonicMs: clock.monotonicMs,
+  });
+  if (!answer.held) {
+    return { kind: 'retry', afterMs: LOCKED_RETRY_MS, failure: false, reason: 'locked elsewhere' };
+  }
+  const triggerTime = new Date(options.at ?? clock.now()).toISOString();
+  const run = new Run(key, deps, answer.lease, triggerTime, options.read === 'live');
+  const outcome = await run.toOutcome();
+  return finish(deps, key, answer.lease, run, outcome);
+}
+
+async function finish(
+  deps: ReconcileDeps,
+  key: ObjectKey,
+  lease: Lease,
+  run: Run,
+  outcome: Outcome,
+): Promise<Outcome> {
+  if (outcome.kind === 'retry' && outcome.error instanceof LockLostError) deps.report.lockLost(key);
+  let failures = 1;
+  try {
+    const finished = await lease.finish(verdictOf(outcome), run.written, run.deleted);
+    failures = finished.failures;
+    if (outcome.kind === 'done') return { ...outcome, failuresBefore: finished.failuresBefore };
+  } catch {
+    // Redis is gone: the lock runs out by itself, and the echoes of what was written heal the view.
+  }
+  if (outcome.kind !== 'retry' || !outcome.failure) return outcome;
+  const backoff = backoffMs(failures, FAILURE_BACKOFF, deps.random);
+  return { ...outcome, afterMs: Math.max(outcome.afterMs ?? 0, backoff), failures };
+}
+
+function verdictOf(outcome: Outcome): Verdict {
+  if (outcome.kind === 'done') return 'ok';
+  return outcome.kind === 'retry' && outcome.failure ? 'failed' : 'neutral';
+}
+
+/** One run of one key: reads, plans and applies until a plan went through, and keeps the tally. */
+class Run {
+  readonly written: SliceRecord[] = [];
+  readonly deleted: SliceRecord[] = [];
+  readonly #key: ObjectKey;
+  readonly #deps: ReconcileDeps;
+  readonly #lease: Lease;
+  readonly #triggerTime: string;
+  readonly #taken = new Set<string>();
+  readonly #counts = { created: 0, updated: 0, deleted: 0 };
+  readonly #wantsLive: boolean;
+  #read: 'view' | 'live' = 'view';
+
+  constructor(
+    key: ObjectKey,
+    deps: ReconcileDeps,
+    lease: Lease,
+    triggerTime: string,
+    wantsLive: boolean,
+  ) {
+    this.#key = key;
+    this.#deps = deps;
+    this.#lease = lease;
+    this.#triggerTime = triggerTime;
+    this.#wantsLive = wantsLive;
+  }
+
+  async toOutcome(): Promise<Outcome> {
+    try {
+      return await this.#untilApplied();
+    } catch (error) {
+      if (error instanceof ShutdownError) {
+        return { kind: 'retry', afterMs: 0, failure: false, reason: error.message, error };
+      }
+      if (error instanceof LockLostError) {
+        return {
+          kind: 'retry',
+          afterMs: LOCKED_RETRY_MS,
+          failure: false,
+          reason: error.message,
+          error,
+        };
+      }
+      const known = error instanceof TetherError ? error : new UnreachableError('reconcile', error);
+      return settleProblems([{ kind: 'failed', error: known }]);
+    }
+  }
+
+  async #untilApplied(): Promise<Outcome> {
+    let { world, plan } = await this.#firstPlan();
+    for (let round = 1; ; round++) {
+      const result = await this.#apply(world, plan);
+      for (const problem of result.problems) {
+        this.#deps.report.problem(this.#key, world.service, problem);
+      }
+      const stale = result.problems.filter(({ kind }) => kind === 'conflict' || kind === 'taken');
+      if (stale.length === 0) {
+        const problems = result.problems.filter(({ kind }) => kind !== 'terminating');
+        return problems.length === 0
+          ? { kind: 'done', result: this.#result(plan), failuresBefore: 0 }
+          : settleProblems(problems);
+      }
+      if (round === MAX_ROUNDS) return settleProblems(stale);
+      for (const problem of stale) if (problem.kind === 'taken') this.#taken.add(problem.name);
+      world = await this.#readLive();
+      plan = this.#plan(world);
+    }
+  }
+
+  async #firstPlan(): Promise<{ world: World; plan: SlicePlan }> {
+    const { view, report } = this.#deps;
+    const seen = this.#lease.world;
+    if (seen !== null) {
+      const plan = this.#plan(seen);
+      if (!(await restsOnUnknownAbsence(view, this.#key, seen, plan))) return { world: seen, plan };
+      report.viewMissed(this.#key, 'absence-unknown');
+    } else if (!this.#wantsLive) {
+      report.viewMissed(this.#key, 'not-in-sync');
+    }
+    const world = await this.#readLive();
+    return { world, plan: this.#plan(world) };
+  }
+
+  #readLive(): Promise<World> {
+    this.#read = 'live';
+    const { api, plan } = this.#deps;
+    return readLive(api, this.#key, plan.manager, this.#lease.signal);
+  }
+
+  #plan(world: World): SlicePlan {
+    const plan = planSlices({
+      key: this.#key,
+      service: world.service,
+      workloads: world.workloads,
+      slices: world.slices,
+      takenNames: [...this.#taken],
+      triggerTime: this.#triggerTime,
+      options: this.#deps.plan,
+    });
+    this.#deps.report.leftOut(this.#key, plan.leftOut);
+    return plan;
+  }
+
+  async #apply(world: World, plan: SlicePlan): Promise<ApplyResult> {
+    const result = await applyPlan({
+      key: this.#key,
+      service: world.service ?? { name: this.#key.name, uid: '' },
+      plan,
+      triggerTime: this.#triggerTime,
+      api: this.#deps.api,
+      lease: this.#lease,
+      observe: this.#deps.report.write,
+    });
+    this.written.push(...result.written);
+    this.deleted.push(...result.deleted);
+    this.#counts.created += result.counts.created;
+    this.#counts.updated += result.counts.updated;
+    this.#counts.deleted += result.counts.deleted;
+    return result;
+  }
+
+  #result(plan: SlicePlan): ReconcileResult {
+    return {
+      ...this.#counts,
+      names: [...this.written, ...this.deleted].map((slice) => slice.name),
+      endpoints: plan.endpoints,
+      ready: plan.ready,
+      slices: plan.slices,
+      leftOut: plan.leftOut,
+      read: this.#read,
+    };
+  }
+}

@@ -1,0 +1,96 @@
+import type { Logger } from '../core/logger.ts';
+import { WORKLOAD_GROUP, WORKLOAD_KIND } from '../core/names.ts';
+import { formatKey, type ObjectKey } from '../core/object-key.ts';
+import type { LeftOut } from '../core/outcome.ts';
+import type { EventSink } from '../platform/kube/events.ts';
+import type { Metrics } from '../platform/telemetry/metrics.ts';
+import { describeProblem, type WriteProblem } from './apply-plan.ts';
+import type { RunReport } from './reconcile-service.ts';
+
+export interface RunReportDeps {
+  readonly events: EventSink;
+  readonly log: Logger;
+  readonly metrics: Metrics;
+}
+
+/** Left-out notices that are remembered so that each is logged once. */
+const MAX_NOTICES = 10_000;
+
+/** Tells people what a run left out and what they must solve: once in the log, and by Events. */
+export function createRunReport({ events, log, metrics }: RunReportDeps): RunReport {
+  const told = new Set<string>();
+
+  const tellLeftOut = (key: ObjectKey, left: LeftOut): void => {
+    const notice = `${key.namespace}/${left.uid}/${left.reason}/${left.detail}`;
+    if (!told.has(notice)) {
+      if (told.size >= MAX_NOTICES) told.clear();
+      told.add(notice);
+      const { workload, reason, detail } = left;
+      log.info({ key: formatKey(key), workload, reason, detail }, 'left out');
+    }
+    if (!left.warn) return;
+    events.emit({
+      regarding: {
+        apiVersion: `${WORKLOAD_GROUP}/v1beta1`,
+        kind: WORKLOAD_KIND,
+        namespace: key.namespace,
+        name: left.workload,
+        uid: left.uid,
+      },
+      type: 'Warning',
+      reason: EVENT_REASONS[left.reason],
+      message: left.detail,
+    });
+  };
+
+  return {
+    leftOut: (key, leftOut) => {
+      for (const left of leftOut) {
+        if (left.reason !== 'selector-mismatch') tellLeftOut(key, left);
+      }
+    },
+    problem: (key, service, problem) => {
+      if (service === null || QUIET.has(problem.kind)) return;
+      events.emit({
+        regarding: {
+          apiVersion: 'v1',
+          kind: 'Service',
+          namespace: key.namespace,
+          name: service.name,
+          uid: service.uid,
+        },
+        type: 'Warning',
+        reason: 'FailedToUpdateEndpointSlices',
+        message: describeProblem(problem),
+      });
+    },
+    write: () => undefined,
+    viewMissed: (key, why) => {
+      metrics.reconcile.viewMissed();
+      log.debug({ key: formatKey(key), why }, 'read from the API server instead of the view');
+    },
+    lockLost: (key) => {
+      metrics.reconcile.lockLost();
+      log.warn({ key: formatKey(key) }, 'the lock was lost during a run; nothing more was written');
+    },
+  };
+}
+
+/** Conflicts and their kin are the normal course of things: no Event (report 37). */
+const QUIET: ReadonlySet<WriteProblem['kind']> = new Set([
+  'conflict',
+  'taken',
+  'terminating',
+  'skipped',
+]);
+
+const EVENT_REASONS: Readonly<Record<LeftOut['reason'], string>> = {
+  'selector-mismatch': 'SelectorMismatch',
+  'no-address': 'NoAddress',
+  'no-address-in-family': 'NoAddressInFamily',
+  'address-refused': 'AddressRefused',
+  'no-port-resolves': 'NoPortResolves',
+  'port-unresolved': 'PortUnresolved',
+  'port-name-ambiguous': 'PortNameAmbiguous',
+  'hostname-refused': 'HostnameRefused',
+};

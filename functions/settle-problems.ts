@@ -1,0 +1,31 @@
+import { ApiError } from '../core/errors.ts';
+import type { Outcome } from '../core/outcome.ts';
+import { describeProblem, type WriteProblem } from './apply-plan.ts';
+
+/** What no retry cures soon (a missing right, content that the API server refuses), in ms. */
+const CONFIGURATION_RETRY_MS = 30_000;
+
+/**
+ * Turns what went wrong into one outcome: the most telling problem gives the reason, the longest
+ * wait asked for (Retry-After, or the slow retry of a configuration problem) the delay.
+ */
+export function settleProblems(problems: readonly WriteProblem[]): Outcome {
+  const telling = problems.find((problem) => problem.kind !== 'skipped') ?? problems[0];
+  if (!telling) throw new TypeError('settleProblems needs a problem');
+  const waits = problems.map(waitOf).filter((ms) => ms > 0);
+  return {
+    kind: 'retry',
+    // A conflict that outlived the re-plans of a run is nobody's failure, but it must not spin.
+    failure: true,
+    ...(waits.length > 0 ? { afterMs: Math.max(...waits) } : {}),
+    reason: describeProblem(telling),
+    ...('error' in telling ? { error: telling.error } : {}),
+  };
+}
+
+function waitOf(problem: WriteProblem): number {
+  if (problem.kind === 'forbidden' || problem.kind === 'invalid') return CONFIGURATION_RETRY_MS;
+  if (problem.kind !== 'failed' || !(problem.error instanceof ApiError)) return 0;
+  if (problem.error.status === 403) return CONFIGURATION_RETRY_MS;
+  return problem.error.failure.retryAfterMs ?? 0;
+}

@@ -1,0 +1,55 @@
+import { ANNOTATION_TRIGGER_TIME } from '../core/names.ts';
+import type { ObjectKey } from '../core/object-key.ts';
+import type { OwnerReference, ServiceRecord } from '../core/records.ts';
+import type { DesiredSlice, PlannedWrite } from './plan/types.ts';
+
+/** The owner of every slice: garbage collection removes them with the Service (spec G3). */
+export function ownerOf(service: Pick<ServiceRecord, 'name' | 'uid'>): OwnerReference {
+  return {
+    apiVersion: 'v1',
+    kind: 'Service',
+    name: service.name,
+    uid: service.uid,
+    controller: true,
+    blockOwnerDeletion: true,
+  };
+}
+
+/**
+ * The `discovery.k8s.io/v1` EndpointSlice that a create or an update sends. An update carries the
+ * resourceVersion that was read, and whatever others put on the slice that is not ours to judge:
+ * annotations, finalizers, further owners.
+ */
+export function sliceBody(
+  key: ObjectKey,
+  service: Pick<ServiceRecord, 'name' | 'uid'>,
+  write: Exclude<PlannedWrite, { verb: 'delete' }>,
+  triggerTime: string,
+): object {
+  const owner = ownerOf(service);
+  const metadata: Record<string, unknown> = {
+    namespace: key.namespace,
+    name: write.slice.name,
+    labels: write.slice.labels,
+    annotations: { [ANNOTATION_TRIGGER_TIME]: triggerTime },
+    ownerReferences: [owner],
+  };
+  if (write.verb === 'update') {
+    const { previous } = write;
+    metadata['resourceVersion'] = previous.rv;
+    metadata['uid'] = previous.uid;
+    metadata['annotations'] = { ...previous.annotations, [ANNOTATION_TRIGGER_TIME]: triggerTime };
+    metadata['ownerReferences'] = [owner, ...previous.owners.filter((o) => !o.controller)];
+    if (previous.finalizers) metadata['finalizers'] = previous.finalizers;
+  }
+  return {
+    apiVersion: 'discovery.k8s.io/v1',
+    kind: 'EndpointSlice',
+    metadata,
+    ...bodyOf(write.slice),
+  };
+}
+
+function bodyOf(slice: DesiredSlice): object {
+  return { addressType: slice.addressType, ports: slice.ports, endpoints: slice.endpoints };
+}

@@ -1,0 +1,98 @@
+import { assertNever } from '../core/errors.ts';
+import type { Logger } from '../core/logger.ts';
+import { formatKey } from '../core/object-key.ts';
+import type { Outcome } from '../core/outcome.ts';
+import type { ConsumedJob, Disposition } from '../platform/redis/queue/run-job.ts';
+import type { StuckKeys } from '../platform/redis/stuck.ts';
+import type { Metrics } from '../platform/telemetry/metrics.ts';
+import { reconcileService, type ReconcileDeps } from './reconcile-service.ts';
+
+/** From so many failures in a row a key counts as stuck; it is retried at the cap all the same. */
+export const STUCK_AFTER = 15;
+
+export interface WorkerDeps {
+  readonly reconcile: ReconcileDeps;
+  readonly stuck: Pick<StuckKeys, 'add' | 'remove'>;
+  readonly log: Logger;
+  readonly metrics: Metrics;
+}
+
+/**
+ * One job of the service queue: runs the function and turns its outcome into what the queue does.
+ * This is the only place that does. On-demand jobs read live: somebody waits for the truth.
+ */
+export function createServiceHandler(
+  deps: WorkerDeps,
+): (job: ConsumedJob, signal: AbortSignal) => Promise<Disposition> {
+  const { metrics, reconcile } = deps;
+  const { now, monotonicMs } = reconcile.clock;
+  return async (job, signal) => {
+    metrics.queue.started(job.id, now().getTime() - job.enqueuedAt);
+    const startedAt = monotonicMs();
+    try {
+      const outcome = await reconcileService(job.key, reconcile, signal, {
+        read: job.class === 'on-demand' ? 'live' : 'view',
+        ...(job.at === undefined ? {} : { at: job.at }),
+      });
+      await settleStuck(deps.stuck, formatKey(job.key), outcome);
+      record(deps, job, outcome, monotonicMs() - startedAt);
+      return toDisposition(outcome);
+    } finally {
+      metrics.queue.finished(job.id);
+    }
+  };
+}
+
+function toDisposition(outcome: Outcome): Disposition {
+  switch (outcome.kind) {
+    case 'done':
+      return { kind: 'complete', result: outcome.result };
+    case 'retry':
+      return { kind: 'later', delayMs: outcome.afterMs ?? 0, reason: outcome.reason };
+    case 'terminal':
+      return { kind: 'reject', error: outcome.error };
+    default:
+      return assertNever(outcome);
+  }
+}
+
+async function settleStuck(
+  stuck: WorkerDeps['stuck'],
+  key: string,
+  outcome: Outcome,
+): Promise<void> {
+  if (outcome.kind === 'retry' && outcome.failures === STUCK_AFTER) await stuck.add(key);
+  if (outcome.kind === 'done' && outcome.failuresBefore >= STUCK_AFTER) await stuck.remove(key);
+}
+
+/** One line an outcome; what changed nothing is of interest to debuggers only. */
+function record(deps: WorkerDeps, job: ConsumedJob, outcome: Outcome, tookMs: number): void {
+  const { log, metrics } = deps;
+  const key = formatKey(job.key);
+  const fields = { key, why: job.reason, ms: Math.round(tookMs) };
+  metrics.reconcile.finished(
+    key,
+    outcome.kind,
+    outcome.kind === 'done' ? outcome.result : undefined,
+  );
+  switch (outcome.kind) {
+    case 'done': {
+      const { created, updated, deleted, endpoints, ready } = outcome.result;
+      const wrote = created + updated + deleted > 0;
+      if (wrote && job.at !== undefined) {
+        metrics.reconcile.eventToWrite(deps.reconcile.clock.now().getTime() - job.at);
+      }
+      const counts = { ...fields, created, updated, deleted, endpoints, ready };
+      log[wrote ? 'info' : 'debug'](counts, wrote ? 'slices written' : 'slices are right');
+      return;
+    }
+    case 'retry': {
+      if (outcome.failure) metrics.queue.retried();
+      const { afterMs, reason, failures } = outcome;
+      log[outcome.failure ? 'warn' : 'debug']({ ...fields, failures, retryInMs: afterMs }, reason);
+      return;
+    }
+    case 'terminal':
+      log.error(fields, outcome.reason);
+  }
+}

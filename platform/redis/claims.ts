@@ -1,0 +1,12 @@
+import type { Redis } from 'ioredis';
+
+/** Lets one of many processes do something once an interval; nobody holds it longer than that. */
+export async function claimTurn(
+  redis: Redis,
+  prefix: string,
+  what: string,
+  who: string,
+  intervalMs: number,
+): Promise<boolean> {
+  return (await redis.set(`{${prefix}}:turn:${what}`, who, 'PX', intervalMs, 'NX')) === 'OK';
+}

@@ -1,0 +1,40 @@
+import { createHash } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import type { Redis } from 'ioredis';
+
+/** A Lua script with its digest, as EVALSHA wants it. */
+export interface Script {
+  readonly name: string;
+  readonly text: string;
+  readonly sha: string;
+}
+
+const folder = new URL('./scripts/', import.meta.url);
+const prelude = readFileSync(new URL('prelude.lua', folder), 'utf8');
+
+/** Loads `scripts/<name>.lua`, behind the helpers that the view's scripts share. */
+export function loadScript(name: string): Script {
+  const text = `${prelude}\n${readFileSync(new URL(`${name}.lua`, folder), 'utf8')}`;
+  return { name, text, sha: createHash('sha1').update(text).digest('hex') };
+}
+
+/**
+ * Runs a script in one round trip; a server that does not know it yet (just started, or flushed) gets
+ * its text once.
+ *
+ * @throws ReplyError of ioredis as it is: a script error is a bug, a lost connection is retried by
+ * whoever owns the key.
+ */
+export async function runScript(
+  redis: Redis,
+  script: Script,
+  keys: readonly string[],
+  args: readonly (string | number)[],
+): Promise<unknown> {
+  try {
+    return await redis.evalsha(script.sha, keys.length, ...keys, ...args);
+  } catch (error) {
+    if (!(error instanceof Error) || !error.message.startsWith('NOSCRIPT')) throw error;
+    return redis.eval(script.text, keys.length, ...keys, ...args);
+  }
+}

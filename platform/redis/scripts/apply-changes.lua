@@ -1,0 +1,163 @@
+-- Brings a batch of watch events (or a page of a list) of one namespace into the view, and marks the
+-- Services that they dirty as pending, in one atomic step: nothing can fall between the two, and
+-- which watcher delivered an event does not matter (the old state is the view's own).
+--
+-- KEYS[1]  pending: sorted set of Service names, by the time (µs, Redis' clock) of the change
+-- ARGV     base, tombstone TTL (ms), then seven for each change:
+--          op ('+' is there, '-' is gone), kind ('service'|'workload'|'slice'), name, rv, uid, index, body
+-- Returns  { accepted, refused, score, service, why, service, why, … }
+local base, ttl = ARGV[1], ARGV[2]
+local accepted, refused = 0, 0
+local dirty = {}
+local selectors = {}
+
+local function mark(service, why)
+  if service ~= '' and not dirty[service] then dirty[service] = why end
+end
+
+-- The selector of a Service, decoded once a call.
+local function selector_of(service)
+  if selectors[service] == nil then
+    local record = redis.call('HGET', base .. 'service', service)
+    selectors[service] = record and cjson.decode(split(record).index) or false
+  end
+  return selectors[service]
+end
+
+local function selects(service, labels)
+  local selector = selector_of(service)
+  if not selector then return false end
+  for key, value in pairs(selector) do
+    if labels[key] ~= value then return false end
+  end
+  return true
+end
+
+-- Services whose selector these labels satisfy. Each Service is filed under ONE pair of its selector,
+-- so the cost follows the labels of the workload, not the number of Services in the namespace.
+local function matching(labels)
+  local found = {}
+  for key, value in pairs(labels) do
+    for _, service in ipairs(redis.call('SMEMBERS', base .. 'sel:' .. key .. '=' .. value)) do
+      if selects(service, labels) then found[service] = true end
+    end
+  end
+  return found
+end
+
+local function unfile_service(name, index)
+  for key, value in pairs(cjson.decode(index)) do
+    redis.call('SREM', base .. 'sel:' .. key .. '=' .. value, name)
+  end
+end
+
+-- Files a Service under the pair of its selector that the fewest others are filed under.
+local function file_service(name, index)
+  local best, fewest
+  for key, value in pairs(cjson.decode(index)) do
+    local set = base .. 'sel:' .. key .. '=' .. value
+    local count = redis.call('SCARD', set)
+    if not fewest or count < fewest or (count == fewest and set < best) then
+      best, fewest = set, count
+    end
+  end
+  if best then redis.call('SADD', best, name) end
+end
+
+local function service_changed(name, old, new)
+  local same = old and new and old.uid == new.uid and old.index == new.index and old.body == new.body
+  if not same then mark(name, 'service') end
+  if old and new and old.index == new.index then return end
+  if old then unfile_service(name, old.index) end
+  if new then file_service(name, new.index) end
+  selectors[name] = nil
+end
+
+local function index_labels(name, labels, command)
+  for key, value in pairs(labels) do
+    redis.call(command, base .. 'wl:' .. key .. '=' .. value, name)
+  end
+end
+
+local ZONE = 'topology.kubernetes.io/zone'
+
+-- Which Services a changed workload dirties: those of its old and of its new labels; labels only
+-- (zone unchanged): just those that gained or lost it (as Kubernetes' EndpointSlice controller).
+local function workload_changed(name, old, new)
+  local before = old and cjson.decode(old.index) or {}
+  local after = new and cjson.decode(new.index) or {}
+  local relabelled = not (old and new) or old.index ~= new.index
+  local reaches = not (old and new) or old.uid ~= new.uid or old.body ~= new.body
+    or before[ZONE] ~= after[ZONE]
+  if not relabelled and not reaches then return end
+  local left = matching(before)
+  local joined = relabelled and matching(after) or left
+  for service in pairs(left) do
+    if reaches or not joined[service] then mark(service, 'workload') end
+  end
+  for service in pairs(joined) do
+    if reaches or not left[service] then mark(service, 'workload') end
+  end
+  if relabelled then
+    index_labels(name, before, 'SREM')
+    index_labels(name, after, 'SADD')
+  end
+end
+
+local function slice_changed(name, old, new)
+  if old then mark(old.index, 'slice') end
+  if new then mark(new.index, 'slice') end
+end
+
+local changed = { service = service_changed, workload = workload_changed, slice = slice_changed }
+
+local function upsert(kind, name, new)
+  local stored = redis.call('HGET', base .. kind, name)
+  local old = stored and split(stored) or nil
+  if old and not newer(new.rv, old.rv) then return false end
+  if buried(base, kind, name, new.rv, new.uid) then return false end
+  if kind == 'slice' then
+    write_slice(base, name, new.rv, new.uid, new.index, new.body)
+  else
+    redis.call('HSET', base .. kind, name, table.concat({ new.rv, new.uid, new.index, new.body }, '\n'))
+  end
+  changed[kind](name, old, new)
+  return true
+end
+
+-- A deletion without a uid is one that a list found out: it takes only what is not newer than it.
+local function remove(kind, name, rv, uid)
+  local stored = redis.call('HGET', base .. kind, name)
+  local old = stored and split(stored) or nil
+  if old and newer(old.rv, rv) then return false end
+  if not old and uid == '' then return false end
+  local dead_uid = uid ~= '' and uid or old.uid
+  if not old and buried(base, kind, name, rv, dead_uid) then return false end
+  bury(base, kind, name, rv, dead_uid, ttl)
+  if not old then return false end
+  if kind == 'slice' then
+    remove_slice(base, name, old.index)
+  else
+    redis.call('HDEL', base .. kind, name)
+  end
+  changed[kind](name, old, nil)
+  return true
+end
+
+for at = 3, #ARGV, 7 do
+  local op, kind, name = ARGV[at], ARGV[at + 1], ARGV[at + 2]
+  local new = { rv = ARGV[at + 3], uid = ARGV[at + 4], index = ARGV[at + 5], body = ARGV[at + 6] }
+  local done
+  if op == '+' then done = upsert(kind, name, new) else done = remove(kind, name, new.rv, new.uid) end
+  if done then accepted = accepted + 1 else refused = refused + 1 end
+end
+
+local now = redis.call('TIME')
+local score = now[1] .. string.format('%06d', tonumber(now[2]))
+local reply = { accepted, refused, score }
+for service, why in pairs(dirty) do
+  redis.call('ZADD', KEYS[1], score, service)
+  reply[#reply + 1] = service
+  reply[#reply + 1] = why
+end
+return reply

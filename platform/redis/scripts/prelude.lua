@@ -1,0 +1,46 @@
+-- Shared by the scripts of the view; put in front of each by scripts.ts.
+-- All keys of one namespace carry one hash tag, so that a script may reach every key under `base`
+-- although it declares but one of them.
+
+-- resourceVersions are unsigned integers of any length: longer is newer, then the text decides.
+local function newer(a, b)
+  if #a ~= #b then return #a > #b end
+  return a > b
+end
+
+-- A record is four lines: rv, uid, index, body (core/codec.ts).
+local function split(record)
+  local rv, uid, index, body = string.match(record, '^([^\n]*)\n([^\n]*)\n([^\n]*)\n(.*)$')
+  return { rv = rv, uid = uid, index = index, body = body }
+end
+
+local function tombstone_key(base, kind, name)
+  return base .. 't:' .. kind .. ':' .. name
+end
+
+-- True when this version of this object is known to be older than its deletion.
+local function buried(base, kind, name, rv, uid)
+  local stone = redis.call('GET', tombstone_key(base, kind, name))
+  if not stone then return false end
+  local dead_uid, dead_rv = string.match(stone, '^([^\n]*)\n(.*)$')
+  return dead_uid == uid or not newer(rv, dead_rv)
+end
+
+local function bury(base, kind, name, rv, uid, ttl)
+  redis.call('SET', tombstone_key(base, kind, name), uid .. '\n' .. rv, 'PX', ttl)
+end
+
+local function write_slice(base, name, rv, uid, index, body)
+  local stored = redis.call('HGET', base .. 'slice', name)
+  if stored then
+    local old = split(stored)
+    if old.index ~= index then redis.call('SREM', base .. 'ss:' .. old.index, name) end
+  end
+  redis.call('HSET', base .. 'slice', name, rv .. '\n' .. uid .. '\n' .. index .. '\n' .. body)
+  redis.call('SADD', base .. 'ss:' .. index, name)
+end
+
+local function remove_slice(base, name, index)
+  redis.call('HDEL', base .. 'slice', name)
+  redis.call('SREM', base .. 'ss:' .. index, name)
+end

@@ -1,0 +1,36 @@
+import type { Redis } from 'ioredis';
+import { currentIdentity, firstIdentity } from './identity.ts';
+
+/** The identity of the view that watchers fill now, as a worker knows it. */
+export interface IdentitySource {
+  current(): string;
+  /** The view could not be read: perhaps its identity has changed. Asks Redis, not too often. */
+  refresh(): void;
+}
+
+/** At most one look per so many ms. */
+const REFRESH_MS = 500;
+
+export async function createIdentitySource(
+  redis: Redis,
+  prefix: string,
+  clusterUid: string,
+  monotonicMs: () => number,
+): Promise<IdentitySource> {
+  const look = async (): Promise<string> =>
+    (await currentIdentity(redis, prefix, clusterUid)) ?? firstIdentity(clusterUid);
+  let identity = await look();
+  let lookedAt = monotonicMs();
+  return {
+    current: () => identity,
+    refresh: () => {
+      if (monotonicMs() - lookedAt < REFRESH_MS) return;
+      lookedAt = monotonicMs();
+      look().then(
+        (found) => (identity = found),
+        // Redis is away; whoever reads next asks again.
+        () => undefined,
+      );
+    },
+  };
+}

@@ -1,0 +1,113 @@
+import type { Redis } from 'ioredis';
+import type { Encoded, Kind } from '../../../core/codec.ts';
+import { loadScript, runScript } from '../scripts.ts';
+import {
+  birthKey,
+  namespacesKey,
+  pendingKey,
+  TOMBSTONE_TTL_MS,
+  viewBase,
+  type ViewKeys,
+} from './keys.ts';
+
+/** One object as a watch or a list showed it. A deletion found by a list has no uid. */
+export type Change =
+  | { readonly op: 'upsert'; readonly kind: Kind; readonly object: Encoded }
+  | {
+      readonly op: 'remove';
+      readonly kind: Kind;
+      readonly name: string;
+      readonly rv: string;
+      readonly uid: string;
+    };
+
+export type DirtyReason = Kind;
+
+export interface Applied {
+  /** Changes that the view did not know yet. */
+  readonly accepted: number;
+  /** Changes that the view knew, or knows better: another watcher was first, or they are echoes. */
+  readonly refused: number;
+  /** Services that the accepted changes dirty; they are pending until `settle`. */
+  readonly dirty: readonly { readonly service: string; readonly why: DirtyReason }[];
+  /** Time of the change by Redis' clock, µs, as text; what `settle` wants back. */
+  readonly score: string;
+}
+
+/** The view as watchers use it: bring in changes, keep it marked as in sync, hand on what is dirty. */
+export interface ViewWriter {
+  readonly keys: ViewKeys;
+  apply(namespace: string, changes: readonly Change[]): Promise<Applied>;
+  /** Takes keys off the pending set, after their queue add returned. */
+  settle(namespace: string, score: string, services: readonly string[]): Promise<void>;
+  /** Pending keys that have waited `olderThanMs` or more: left behind by whoever made them dirty. */
+  overdue(namespace: string, olderThanMs: number): Promise<Pick<Applied, 'dirty' | 'score'>>;
+  /** Names of one kind that the view has in a namespace. */
+  names(namespace: string, kind: Kind): Promise<string[]>;
+  /** Namespaces that have a view. */
+  namespaces(): Promise<string[]>;
+  /** Says that a namespace was filled; gives its birth mark (the one it has already, if any). */
+  open(namespace: string): Promise<string>;
+  /** Prolongs the sync marks; false when the namespace's data is gone or was filled by another. */
+  heartbeat(
+    namespace: string,
+    birth: string,
+    ttlMs: number,
+    kinds: readonly Kind[],
+  ): Promise<boolean>;
+}
+
+const applyChanges = loadScript('apply-changes');
+const settlePending = loadScript('settle-pending');
+const heartbeat = loadScript('heartbeat');
+
+/** `birth` makes the mark of a namespace that has none: any text that no other fill would make. */
+export function createViewWriter(redis: Redis, keys: ViewKeys, birth: () => string): ViewWriter {
+  return {
+    keys,
+    apply: async (namespace, changes) => {
+      const args = [viewBase(keys, namespace), TOMBSTONE_TTL_MS, ...changes.flatMap(toArguments)];
+      const reply = await runScript(redis, applyChanges, [pendingKey(keys, namespace)], args);
+      return readApplied(reply as [number, number, string, ...string[]]);
+    },
+    settle: async (namespace, score, services) => {
+      await runScript(redis, settlePending, [pendingKey(keys, namespace)], [score, ...services]);
+    },
+    overdue: async (namespace, olderThanMs) => {
+      const [seconds, micros] = await redis.time();
+      const limit = Number(seconds) * 1e6 + Number(micros) - olderThanMs * 1000;
+      const names = await redis.zrangebyscore(pendingKey(keys, namespace), '-inf', limit);
+      const dirty = names.map((service) => ({ service, why: 'service' as const }));
+      return { dirty, score: String(limit) };
+    },
+    names: (namespace, kind) => redis.hkeys(`${viewBase(keys, namespace)}${kind}`),
+    namespaces: () => redis.smembers(namespacesKey(keys)),
+    open: async (namespace) => {
+      const key = birthKey(keys, namespace);
+      await redis.set(key, birth(), 'NX');
+      await redis.sadd(namespacesKey(keys), namespace);
+      return (await redis.get(key)) ?? '';
+    },
+    heartbeat: async (namespace, mark, ttlMs, kinds) => {
+      const args = [viewBase(keys, namespace), mark, ttlMs, ...kinds];
+      return (await runScript(redis, heartbeat, [birthKey(keys, namespace)], args)) === 1;
+    },
+  };
+}
+
+function toArguments(change: Change): string[] {
+  if (change.op === 'remove') {
+    return ['-', change.kind, change.name, change.rv, change.uid, '', ''];
+  }
+  const { name, rv, uid, index, body } = change.object;
+  return ['+', change.kind, name, rv, uid, index, body];
+}
+
+function readApplied(reply: readonly [number, number, string, ...string[]]): Applied {
+  const [accepted, refused, score, ...pairs] = reply;
+  const dirty: { service: string; why: DirtyReason }[] = [];
+  for (let at = 0; at < pairs.length; at += 2) {
+    dirty.push({ service: pairs[at] ?? '', why: (pairs[at + 1] ?? 'service') as DirtyReason });
+  }
+  return { accepted, refused, score, dirty };
+}

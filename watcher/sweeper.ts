@@ -1,0 +1,54 @@
+import { describeError } from '../core/errors.ts';
+import type { Logger } from '../core/logger.ts';
+
+/** Milliseconds. `grace`: how long whoever dirtied a key has for its own queue add. */
+const SWEEP = { grace: 250, everything: 10_000 } as const;
+
+export interface Sweeper {
+  /** Looks at a namespace's pending keys once their grace is over. */
+  later(namespace: string): void;
+  stop(): void;
+}
+
+/**
+ * Enqueues what a dead watcher left pending. A change that was refused here was accepted from another
+ * watcher a moment ago: that one owes the queue add, so its namespace is looked at 250 ms later. All
+ * namespaces are looked at every 10 s, whoever was refused.
+ */
+export function createSweeper(deps: {
+  readonly sweep: (namespace: string, olderThanMs: number) => Promise<number>;
+  readonly namespaces: () => Promise<readonly string[]>;
+  readonly log: Logger;
+}): Sweeper {
+  const timers = new Map<string, NodeJS.Timeout>();
+  const sweep = (namespace: string): void => {
+    deps.sweep(namespace, SWEEP.grace).then(
+      (count) => {
+        if (count > 0) deps.log.info({ namespace, count }, 'enqueued keys that were left pending');
+      },
+      (error: unknown) =>
+        deps.log.debug({ namespace, error: describeError(error) }, 'sweep failed'),
+    );
+  };
+  const everything = setInterval(() => {
+    deps.namespaces().then(
+      (namespaces) => namespaces.forEach(sweep),
+      (error: unknown) => deps.log.debug({ error: describeError(error) }, 'sweep failed'),
+    );
+  }, SWEEP.everything);
+
+  return {
+    later: (namespace) => {
+      if (timers.has(namespace)) return;
+      const timer = setTimeout(() => {
+        timers.delete(namespace);
+        sweep(namespace);
+      }, SWEEP.grace + 10);
+      timers.set(namespace, timer);
+    },
+    stop: () => {
+      clearInterval(everything);
+      for (const timer of timers.values()) clearTimeout(timer);
+    },
+  };
+}
