@@ -37,7 +37,6 @@ export interface ApplyRequest {
   readonly triggerTime: string;
   readonly api: EndpointApi;
   readonly lease: Lease;
-  readonly observe: (verb: PlannedWrite['verb'], result: 'ok' | WriteProblem['kind']) => void;
 }
 
 /** Writes of one plan that are under way at once. */
@@ -58,7 +57,6 @@ export async function applyPlan(request: ApplyRequest): Promise<ApplyResult> {
 
   const attempt = async (write: PlannedWrite): Promise<void> => {
     const result = await writeOne(request, write);
-    request.observe(write.verb, 'kind' in result ? result.kind : 'ok');
     if ('kind' in result) {
       problems.push(result);
       return;

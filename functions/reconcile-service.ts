@@ -8,7 +8,7 @@ import type { ServiceView, Verdict, World } from '../platform/redis/view/service
 import { applyPlan, type ApplyResult, type WriteProblem } from './apply-plan.ts';
 import { acquireLease, type Lease } from './lease.ts';
 import { planSlices } from './plan/plan-slices.ts';
-import type { PlanOptions, PlannedWrite, SlicePlan } from './plan/types.ts';
+import type { PlanOptions, SlicePlan } from './plan/types.ts';
 import { readLive, restsOnUnknownAbsence } from './read-world.ts';
 import { settleProblems } from './settle-problems.ts';
 
@@ -28,7 +28,6 @@ export interface ReconcileDeps {
 export interface RunReport {
   leftOut(key: ObjectKey, leftOut: readonly LeftOut[]): void;
   problem(key: ObjectKey, service: ServiceRecord | null, problem: WriteProblem): void;
-  write(verb: PlannedWrite['verb'], result: 'ok' | WriteProblem['kind']): void;
   /** The view could not be used and the state was read from the API server. */
   viewMissed(key: ObjectKey, why: 'not-in-sync' | 'absence-unknown'): void;
   lockLost(key: ObjectKey): void;
@@ -216,7 +215,6 @@ class Run {
       triggerTime: this.#triggerTime,
       api: this.#deps.api,
       lease: this.#lease,
-      observe: this.#deps.report.write,
     });
     this.written.push(...result.written);
     this.deleted.push(...result.deleted);

@@ -2,7 +2,7 @@ import type { Logger } from '../core/logger.ts';
 import { WORKLOAD_GROUP, WORKLOAD_KIND } from '../core/names.ts';
 import { formatKey, type ObjectKey } from '../core/object-key.ts';
 import type { LeftOut } from '../core/outcome.ts';
-import type { EventSink } from '../platform/kube/events.ts';
+import type { EventInput, EventSink } from '../platform/kube/events.ts';
 import type { Metrics } from '../platform/telemetry/metrics.ts';
 import { describeProblem, type WriteProblem } from './apply-plan.ts';
 import type { RunReport } from './reconcile-service.ts';
@@ -18,53 +18,28 @@ const MAX_NOTICES = 10_000;
 
 /** Tells people what a run left out and what they must solve: once in the log, and by Events. */
 export function createRunReport({ events, log, metrics }: RunReportDeps): RunReport {
-  const told = new Set<string>();
-
-  const tellLeftOut = (key: ObjectKey, left: LeftOut): void => {
-    const notice = `${key.namespace}/${left.uid}/${left.reason}/${left.detail}`;
-    if (!told.has(notice)) {
-      if (told.size >= MAX_NOTICES) told.clear();
-      told.add(notice);
-      const { workload, reason, detail } = left;
-      log.info({ key: formatKey(key), workload, reason, detail }, 'left out');
-    }
-    if (!left.warn) return;
-    events.emit({
-      regarding: {
-        apiVersion: `${WORKLOAD_GROUP}/v1beta1`,
-        kind: WORKLOAD_KIND,
-        namespace: key.namespace,
-        name: left.workload,
-        uid: left.uid,
-      },
-      type: 'Warning',
-      reason: EVENT_REASONS[left.reason],
-      message: left.detail,
-    });
-  };
-
+  const isNew = onceEach(MAX_NOTICES);
   return {
     leftOut: (key, leftOut) => {
       for (const left of leftOut) {
-        if (left.reason !== 'selector-mismatch') tellLeftOut(key, left);
+        if (left.reason === 'selector-mismatch') continue;
+        const { workload, uid, reason, detail } = left;
+        if (isNew(`${key.namespace}/${uid}/${reason}/${detail}`)) {
+          log.info({ key: formatKey(key), workload, reason, detail }, 'left out');
+        }
+        if (left.warn) events.emit(leftOutEvent(key, left));
       }
     },
     problem: (key, service, problem) => {
       if (service === null || QUIET.has(problem.kind)) return;
+      const { name, uid } = service;
       events.emit({
-        regarding: {
-          apiVersion: 'v1',
-          kind: 'Service',
-          namespace: key.namespace,
-          name: service.name,
-          uid: service.uid,
-        },
+        regarding: { apiVersion: 'v1', kind: 'Service', namespace: key.namespace, name, uid },
         type: 'Warning',
         reason: 'FailedToUpdateEndpointSlices',
         message: describeProblem(problem),
       });
     },
-    write: () => undefined,
     viewMissed: (key, why) => {
       metrics.reconcile.viewMissed();
       log.debug({ key: formatKey(key), why }, 'read from the API server instead of the view');
@@ -73,6 +48,28 @@ export function createRunReport({ events, log, metrics }: RunReportDeps): RunRep
       metrics.reconcile.lockLost();
       log.warn({ key: formatKey(key) }, 'the lock was lost during a run; nothing more was written');
     },
+  };
+}
+
+/** True for each text the first time, as far as a bounded memory goes. */
+function onceEach(limit: number): (text: string) => boolean {
+  const told = new Set<string>();
+  return (text) => {
+    if (told.has(text)) return false;
+    if (told.size >= limit) told.clear();
+    told.add(text);
+    return true;
+  };
+}
+
+function leftOutEvent({ namespace }: ObjectKey, left: LeftOut): EventInput {
+  const { workload: name, uid } = left;
+  const apiVersion = `${WORKLOAD_GROUP}/v1beta1`;
+  return {
+    regarding: { apiVersion, kind: WORKLOAD_KIND, namespace, name, uid },
+    type: 'Warning',
+    reason: EVENT_REASONS[left.reason],
+    message: left.detail,
   };
 }
 

@@ -1,9 +1,32 @@
-import type { Logger } from '../core/logger.ts';
+import { setTimeout as delay } from 'node:timers/promises';
 import { backoffMs } from '../core/backoff.ts';
 import { describeError } from '../core/errors.ts';
-import type { Applied, Change, ViewWriter } from '../platform/redis/view/view-writer.ts';
+import type { Logger } from '../core/logger.ts';
 import type { WorkQueue } from '../platform/redis/queue/work-queue.ts';
+import type { Applied, Change, ViewWriter } from '../platform/redis/view/view-writer.ts';
 import { changeKey } from './change-of.ts';
+
+export interface DispatcherDeps {
+  readonly writer: () => ViewWriter;
+  readonly queue: WorkQueue;
+  readonly log: Logger;
+  readonly random: () => number;
+  /** Milliseconds since 1970. */
+  readonly now: () => number;
+  /** A change was refused: another watcher was first, and might die before it enqueues. */
+  readonly onRefused: (namespace: string) => void;
+  /** Before the changes of a namespace are applied. */
+  readonly onNamespace: (namespace: string) => Promise<void>;
+}
+
+interface Waiting {
+  readonly change: Change;
+  readonly seenAt: number;
+}
+
+/** Changes of one script call: bounds how long Redis is busy with one of them (a few ms). */
+const MAX_BATCH = 250;
+const RETRY = { baseMs: 50, capMs: 2_000 } as const;
 
 /**
  * From changes to jobs: brings changes into the view, namespace by namespace, and enqueues the
@@ -13,154 +36,123 @@ import { changeKey } from './change-of.ts';
  * object only the last is kept (the view compares with what it has, so nothing is lost by that). So
  * memory is bounded by the number of objects, and batches grow exactly when they should.
  */
-export interface Dispatcher {
-  push(namespace: string, change: Change, seenAt: number): void;
+export class Dispatcher {
+  readonly #deps: DispatcherDeps;
+  readonly #waiting = new Map<string, Map<string, Waiting>>();
+  readonly #flushing = new Map<string, Promise<void>>();
+  readonly #stop = new AbortController();
+  #gateOpen = false;
+
+  constructor(deps: DispatcherDeps) {
+    this.#deps = deps;
+  }
+
+  push(namespace: string, change: Change, seenAt: number): void {
+    const batch = this.#waiting.get(namespace) ?? new Map<string, Waiting>();
+    this.#waiting.set(namespace, batch);
+    const key = changeKey(change);
+    const earlier = batch.get(key)?.seenAt ?? seenAt;
+    batch.set(key, { change, seenAt: Math.min(seenAt, earlier) });
+  }
+
   /** Starts flushing what was pushed. */
-  flush(): void;
+  flush(): void {
+    if (this.#stop.signal.aborted) return;
+    for (const namespace of this.#waiting.keys()) {
+      if (!this.#flushing.has(namespace)) this.#flushing.set(namespace, this.#drain(namespace));
+    }
+  }
+
   /** Applies changes at once and waits for it; for lists. Gives how many the view did not know. */
-  apply(namespace: string, changes: readonly Change[], seenAt: number): Promise<number>;
-  /** Enqueues keys that have been pending for `olderThanMs` or longer. */
-  sweep(namespace: string, olderThanMs: number): Promise<number>;
+  async apply(namespace: string, changes: readonly Change[], seenAt: number): Promise<number> {
+    const { onNamespace, onRefused, writer } = this.#deps;
+    await this.#untilDone(`open namespace ${namespace}`, () => onNamespace(namespace));
+    let accepted = 0;
+    for (let from = 0; from < changes.length; from += MAX_BATCH) {
+      const batch = changes.slice(from, from + MAX_BATCH);
+      const applied = await this.#untilDone(`update the view of namespace ${namespace}`, () =>
+        writer().apply(namespace, batch),
+      );
+      accepted += applied.accepted;
+      if (applied.refused > 0) onRefused(namespace);
+      await this.#enqueue(namespace, applied, seenAt);
+    }
+    return accepted;
+  }
+
+  /** Enqueues keys that have been pending for `olderThanMs` or longer; gives how many. */
+  async sweep(namespace: string, olderThanMs: number): Promise<number> {
+    const overdue = await this.#deps.writer().overdue(namespace, olderThanMs);
+    await this.#enqueue(namespace, overdue, this.#deps.now());
+    return overdue.dirty.length;
+  }
+
   /** From now on dirty keys are enqueued; before, they stay pending in the view. */
-  openGate(): void;
-  /** Resolves once nothing is waiting or under way. */
-  idle(): Promise<void>;
-  stop(): void;
-}
+  openGate(): void {
+    this.#gateOpen = true;
+  }
 
-export interface DispatcherDeps {
-  readonly writer: () => ViewWriter;
-  readonly queue: WorkQueue;
-  readonly log: Logger;
-  readonly random: () => number;
-  /** Milliseconds since the epoch. */
-  readonly now: () => number;
-  /** A change was refused: another watcher was first, and might die before it enqueues. */
-  readonly onRefused: (namespace: string) => void;
-  /** Before the first change of a namespace is applied. */
-  readonly onNamespace: (namespace: string) => Promise<void>;
-}
+  /** Gives up what is waiting and resolves once nothing is under way. */
+  async stop(): Promise<void> {
+    this.#stop.abort();
+    await Promise.all(this.#flushing.values());
+  }
 
-interface Pending {
-  readonly change: Change;
-  readonly seenAt: number;
-}
+  async #drain(namespace: string): Promise<void> {
+    try {
+      for (let batch = this.#take(namespace); batch; batch = this.#take(namespace)) {
+        const seenAt = Math.min(...batch.map((entry) => entry.seenAt));
+        const changes = batch.map((entry) => entry.change);
+        await this.apply(namespace, changes, seenAt);
+      }
+    } catch (error) {
+      // Only a stop ends the retries of a step, or a bug.
+      if (!this.#stop.signal.aborted) {
+        this.#deps.log.error({ error: describeError(error), namespace }, 'a flush failed');
+      }
+    } finally {
+      this.#flushing.delete(namespace);
+    }
+  }
 
-/** Changes of one script call: bounds how long Redis is busy with one of them (a few ms). */
-const MAX_BATCH = 250;
-const RETRY = { baseMs: 50, capMs: 2_000 } as const;
+  #take(namespace: string): Waiting[] | undefined {
+    const batch = this.#waiting.get(namespace);
+    this.#waiting.delete(namespace);
+    return batch && [...batch.values()];
+  }
 
-export function createDispatcher(deps: DispatcherDeps): Dispatcher {
-  const waiting = new Map<string, Map<string, Pending>>();
-  const flushing = new Map<string, Promise<void>>();
-  let gateOpen = false;
-  let stopped = false;
-
-  const enqueue = async (
+  /** The keys leave the pending set only after their queue add has returned (spec: guarantee 8). */
+  async #enqueue(
     namespace: string,
-    applied: Pick<Applied, 'dirty' | 'score'>,
-    seenAt: number,
-  ): Promise<void> => {
-    if (!gateOpen || applied.dirty.length === 0) return;
-    const adds = applied.dirty.map(({ service, why }) => ({
+    { dirty, score }: Pick<Applied, 'dirty' | 'score'>,
+    at: number,
+  ): Promise<void> {
+    if (!this.#gateOpen || dirty.length === 0) return;
+    const { queue, writer } = this.#deps;
+    const adds = dirty.map(({ service, why }) => ({
       key: { namespace, name: service },
       reason: `${why} changed`,
-      at: seenAt,
+      at,
     }));
-    await untilDone(`enqueue keys of namespace ${namespace}`, () => deps.queue.addEvents(adds));
-    const services = applied.dirty.map(({ service }) => service);
-    await deps.writer().settle(namespace, applied.score, services);
-  };
+    await this.#untilDone(`enqueue keys of ${namespace}`, () => queue.addEvents(adds));
+    const services = dirty.map(({ service }) => service);
+    await this.#untilDone(`settle keys of ${namespace}`, () =>
+      writer().settle(namespace, score, services),
+    );
+  }
 
   /** Redis may be away for as long as it likes; what it owes is delivered afterwards. */
-  const untilDone = async <T>(what: string, attempt: () => Promise<T>): Promise<T> => {
+  async #untilDone<T>(what: string, attempt: () => Promise<T>): Promise<T> {
+    const { log, random } = this.#deps;
     for (let failures = 1; ; failures++) {
       try {
         return await attempt();
       } catch (error) {
-        if (stopped) throw error;
-        if (failures === 1) deps.log.warn({ error: describeError(error) }, `${what}: will retry`);
-        await pause(backoffMs(failures, RETRY, deps.random));
+        if (this.#stop.signal.aborted) throw error;
+        if (failures === 1) log.warn({ error: describeError(error) }, `${what}: will try again`);
+        const { signal } = this.#stop;
+        await delay(backoffMs(failures, RETRY, random), undefined, { signal });
       }
     }
-  };
-
-  const apply = async (
-    namespace: string,
-    changes: readonly Change[],
-    seenAt: number,
-  ): Promise<number> => {
-    await untilDone(`open namespace ${namespace}`, () => deps.onNamespace(namespace));
-    let accepted = 0;
-    for (let from = 0; from < changes.length; from += MAX_BATCH) {
-      const batch = changes.slice(from, from + MAX_BATCH);
-      const applied = await untilDone(`update the view of namespace ${namespace}`, () =>
-        deps.writer().apply(namespace, batch),
-      );
-      accepted += applied.accepted;
-      if (applied.refused > 0) deps.onRefused(namespace);
-      await enqueue(namespace, applied, seenAt);
-    }
-    return accepted;
-  };
-
-  const drain = async (namespace: string): Promise<void> => {
-    for (let batch = waiting.get(namespace); batch && !stopped; batch = waiting.get(namespace)) {
-      waiting.delete(namespace);
-      const entries = [...batch.values()];
-      const seenAt = Math.min(...entries.map((entry) => entry.seenAt));
-      await apply(
-        namespace,
-        entries.map((entry) => entry.change),
-        seenAt,
-      );
-    }
-  };
-
-  const flush = (): void => {
-    for (const namespace of waiting.keys()) {
-      if (flushing.has(namespace) || stopped) continue;
-      const run = drain(namespace)
-        .catch((error: unknown) => {
-          if (!stopped) deps.log.error({ error: describeError(error), namespace }, 'flush failed');
-        })
-        .finally(() => {
-          flushing.delete(namespace);
-          if (waiting.has(namespace)) flush();
-        });
-      flushing.set(namespace, run);
-    }
-  };
-
-  return {
-    push: (namespace, change, seenAt) => {
-      const batch = waiting.get(namespace) ?? new Map<string, Pending>();
-      waiting.set(namespace, batch);
-      const key = changeKey(change);
-      const earlier = batch.get(key);
-      batch.set(key, { change, seenAt: Math.min(seenAt, earlier?.seenAt ?? seenAt) });
-    },
-    flush,
-    apply,
-    sweep: async (namespace, olderThanMs) => {
-      const overdue = await deps.writer().overdue(namespace, olderThanMs);
-      await enqueue(namespace, overdue, deps.now());
-      return overdue.dirty.length;
-    },
-    openGate: () => {
-      gateOpen = true;
-    },
-    idle: async () => {
-      while (flushing.size > 0) await Promise.all(flushing.values());
-    },
-    stop: () => {
-      stopped = true;
-    },
-  };
-}
-
-function pause(ms: number): Promise<void> {
-  return new Promise((resolve) => {
-    setTimeout(resolve, ms);
-  });
+  }
 }

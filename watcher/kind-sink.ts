@@ -13,115 +13,132 @@ export interface KindSinkDeps {
   readonly known: () => Promise<ReadonlyMap<string, readonly string[]>>;
   /** Events are handed on so much later, ms; 0: at once. */
   readonly delayMs: number;
+  /** Milliseconds since 1970. */
   readonly now: () => number;
   /** A list is complete; `found` changes were unknown to the view. */
   readonly onListed: (kind: Kind, resourceVersion: string, found: number) => Promise<void>;
   readonly onState: (kind: Kind, state: ReflectorState) => void;
 }
 
-export interface KindSink extends ReflectorSink<ApiObject> {
-  stop(): void;
-}
-
 /**
  * Takes what the reflector of one kind delivers to the dispatcher. A list is compared with the view
- * itself: what it has and the list has not is gone, as of the list's version.
+ * itself: what the view has and the list has not is gone, as of the list's version.
  */
-export function createKindSink(deps: KindSinkDeps): KindSink {
-  const { kind, dispatcher, accepts } = deps;
-  let listed = new Map<string, Set<string>>();
-  let found = 0;
-  const delayed = createDelay(deps.delayMs, dispatcher);
+export class KindSink implements ReflectorSink<ApiObject> {
+  readonly #deps: KindSinkDeps;
+  readonly #events: DelayedEvents;
+  #listed = new Map<string, Set<string>>();
+  #found = 0;
 
-  const onPage = async (items: readonly ApiObject[]): Promise<void> => {
+  constructor(deps: KindSinkDeps) {
+    this.#deps = deps;
+    this.#events = new DelayedEvents(deps.dispatcher, deps.delayMs);
+  }
+
+  async onPage(items: readonly ApiObject[]): Promise<void> {
+    const { kind, accepts } = this.#deps;
     const changes = new Map<string, Change[]>();
     for (const item of items) {
       const { namespace = '', name = '' } = item.metadata ?? {};
       if (!accepts(namespace)) continue;
       entry(changes, namespace, () => []).push(upsertOf(kind, item));
-      entry(listed, namespace, () => new Set<string>()).add(name);
+      entry(this.#listed, namespace, () => new Set<string>()).add(name);
     }
-    found += await applyAll(dispatcher, changes, deps.now());
-  };
+    this.#found += await this.#apply(changes);
+  }
 
-  const onListed = async (resourceVersion: string): Promise<void> => {
+  async onListed(resourceVersion: string): Promise<void> {
+    const { kind, known, onListed } = this.#deps;
     const gone = new Map<string, Change[]>();
-    for (const [namespace, names] of await deps.known()) {
-      const seen = listed.get(namespace);
+    for (const [namespace, names] of await known()) {
+      const seen = this.#listed.get(namespace);
       const vanished = names.filter((name) => !seen?.has(name));
       if (vanished.length === 0) continue;
-      gone.set(
-        namespace,
-        vanished.map((name) => vanishedAt(kind, name, resourceVersion)),
-      );
+      const removals = vanished.map((name) => vanishedAt(kind, name, resourceVersion));
+      gone.set(namespace, removals);
     }
-    const total = found + (await applyAll(dispatcher, gone, deps.now()));
-    listed = new Map();
-    found = 0;
-    await deps.onListed(kind, resourceVersion, total);
-  };
+    const found = this.#found + (await this.#apply(gone));
+    this.onListAbandoned();
+    await onListed(kind, resourceVersion, found);
+  }
 
-  return {
-    onPage,
-    onListed,
-    onListAbandoned: () => {
-      listed = new Map();
-      found = 0;
-    },
-    onEvent: (type, object) => {
-      const namespace = object.metadata?.namespace ?? '';
-      if (!accepts(namespace)) return;
-      const change = type === 'DELETED' ? removalOf(kind, object) : upsertOf(kind, object);
-      delayed.push(namespace, change, deps.now());
-    },
-    onBatchEnd: delayed.flush,
-    onState: (state) => deps.onState(kind, state),
-    stop: delayed.stop,
-  };
+  onListAbandoned(): void {
+    this.#listed = new Map();
+    this.#found = 0;
+  }
+
+  onEvent(type: 'ADDED' | 'MODIFIED' | 'DELETED', object: ApiObject): void {
+    const { kind, accepts, now } = this.#deps;
+    const namespace = object.metadata?.namespace ?? '';
+    if (!accepts(namespace)) return;
+    const change = type === 'DELETED' ? removalOf(kind, object) : upsertOf(kind, object);
+    this.#events.push(namespace, change, now());
+  }
+
+  onBatchEnd(): void {
+    this.#events.flush();
+  }
+
+  onState(state: ReflectorState): void {
+    this.#deps.onState(this.#deps.kind, state);
+  }
+
+  stop(): void {
+    this.#events.stop();
+  }
+
+  async #apply(changes: ReadonlyMap<string, readonly Change[]>): Promise<number> {
+    const { dispatcher, now } = this.#deps;
+    const seenAt = now();
+    const counts = await Promise.all(
+      [...changes].map(([namespace, list]) => dispatcher.apply(namespace, list, seenAt)),
+    );
+    return counts.reduce((sum, count) => sum + count, 0);
+  }
 }
 
-async function applyAll(
-  dispatcher: Dispatcher,
-  changes: ReadonlyMap<string, readonly Change[]>,
-  seenAt: number,
-): Promise<number> {
-  const counts = await Promise.all(
-    [...changes].map(([namespace, list]) => dispatcher.apply(namespace, list, seenAt)),
-  );
-  return counts.reduce((sum, count) => sum + count, 0);
-}
+type Push = Parameters<Dispatcher['push']>;
 
 /**
  * Hands events on after a while. Slices need it: two thirds of the echoes of our own writes come
- * before their writer has recorded them, all of the records are there 50 ms later (measured), so 100
- * ms later an echo is no news.
+ * before their writer has recorded them, and all of the records are there 50 ms later (measured), so
+ * after 100 ms an echo is no news.
  */
-function createDelay(
-  delayMs: number,
-  dispatcher: Dispatcher,
-): { push: Dispatcher['push']; flush: () => void; stop: () => void } {
-  if (delayMs === 0) {
-    return { push: dispatcher.push, flush: dispatcher.flush, stop: () => undefined };
+class DelayedEvents {
+  readonly #dispatcher: Dispatcher;
+  readonly #delayMs: number;
+  readonly #timers = new Set<NodeJS.Timeout>();
+  #batch: Push[] = [];
+
+  constructor(dispatcher: Dispatcher, delayMs: number) {
+    this.#dispatcher = dispatcher;
+    this.#delayMs = delayMs;
   }
-  const timers = new Set<NodeJS.Timeout>();
-  let batch: Parameters<Dispatcher['push']>[] = [];
-  return {
-    push: (...event) => batch.push(event),
-    flush: () => {
-      if (batch.length === 0) return;
-      const due = batch;
-      batch = [];
-      const timer = setTimeout(() => {
-        timers.delete(timer);
-        for (const event of due) dispatcher.push(...event);
-        dispatcher.flush();
-      }, delayMs);
-      timers.add(timer);
-    },
-    stop: () => {
-      for (const timer of timers) clearTimeout(timer);
-    },
-  };
+
+  push(...event: Push): void {
+    this.#batch.push(event);
+  }
+
+  flush(): void {
+    const due = this.#batch;
+    this.#batch = [];
+    if (this.#delayMs === 0) return this.#handOn(due);
+    if (due.length === 0) return;
+    const timer = setTimeout(() => {
+      this.#timers.delete(timer);
+      this.#handOn(due);
+    }, this.#delayMs);
+    this.#timers.add(timer);
+  }
+
+  stop(): void {
+    for (const timer of this.#timers) clearTimeout(timer);
+  }
+
+  #handOn(events: readonly Push[]): void {
+    for (const event of events) this.#dispatcher.push(...event);
+    this.#dispatcher.flush();
+  }
 }
 
 function entry<V>(map: Map<string, V>, key: string, make: () => V): V {

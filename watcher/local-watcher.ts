@@ -8,14 +8,20 @@ import type { KubeClient } from '../platform/kube/client.ts';
 import { PATHS } from '../platform/kube/endpoint-api.ts';
 import type { WorkQueue } from '../platform/redis/queue/work-queue.ts';
 import type { ViewWriter } from '../platform/redis/view/view-writer.ts';
-import { createDispatcher } from './dispatcher.ts';
-import { createKindSink, type KindSink } from './kind-sink.ts';
+import { Dispatcher } from './dispatcher.ts';
+import { KindSink } from './kind-sink.ts';
 import { startReflector, type Reflector, type ReflectorState } from './reflector.ts';
-import { createSweeper } from './sweeper.ts';
-import { createViewKeeper, HEARTBEAT, KINDS } from './view-keeper.ts';
+import { createSweeper, type Sweeper } from './sweeper.ts';
+import { HEARTBEAT, KINDS, ViewKeeper } from './view-keeper.ts';
 
 /** Slices are judged so much later than they arrive, ms (spec A4). */
 const SLICE_DELAY_MS = 100;
+
+const RESOURCES: Readonly<Record<Kind, string>> = {
+  service: 'services',
+  workload: 'externalworkloads',
+  slice: 'endpointslices',
+};
 
 export interface LocalWatcherDeps {
   readonly client: KubeClient;
@@ -29,6 +35,7 @@ export interface LocalWatcherDeps {
   /** Longest silence of a watch, ms. */
   readonly idleMs: number;
   readonly log: Logger;
+  /** Milliseconds since 1970. */
   readonly now: () => number;
   readonly random: () => number;
   readonly report: WatchReport;
@@ -38,165 +45,150 @@ export interface WatchReport {
   state(kind: Kind, state: ReflectorState): void;
   /** Changes that only a relist found: the watch had missed them. */
   foundByRelist(kind: Kind, count: number): void;
-  rebuilt(reason: string): void;
 }
 
 type Health = ReturnType<Reflector['health']>;
 
-export interface LocalWatcher {
-  /** Resolves once all kinds were listed, the view is in sync and what they dirtied is enqueued. */
-  readonly ready: Promise<void>;
-  health(): { readonly inSync: boolean; readonly kinds: Record<Kind, Health> };
-  /** Lists everything again and repairs the view; gives the number of differences. */
-  relist(reason: string): Promise<number>;
-  /** The view may have lost data: fills it anew and dirties every Service. */
-  rebuild(reason: string): Promise<void>;
-  services(): Promise<ObjectKey[]>;
-  stop(): Promise<void>;
-}
-
 /** Watches the local cluster's Services, workloads and our slices into the view and the queue. */
-export function startLocalWatcher(deps: LocalWatcherDeps): LocalWatcher {
-  const reflectors = new Map<Kind, Reflector>();
-  const sinks: KindSink[] = [];
-  let found = 0;
-  let stopped = false;
-  let rebuilding: Promise<void> | null = null;
-  const ready = Promise.withResolvers<undefined>();
+export class LocalWatcher {
+  readonly #deps: LocalWatcherDeps;
+  readonly #reflectors = new Map<Kind, Reflector>();
+  readonly #sinks = new Map<Kind, KindSink>();
+  readonly #keeper: ViewKeeper;
+  readonly #dispatcher: Dispatcher;
+  readonly #sweeper: Sweeper;
+  readonly #heartbeat: NodeJS.Timeout;
+  readonly #opened = Promise.withResolvers<undefined>();
+  #rebuilding: Promise<void> | null = null;
+  #found = 0;
+  #stopped = false;
 
-  const keeper = createViewKeeper({
-    openView: deps.openView,
-    identity: deps.identity,
-    observeList: deps.observeList,
-    healthyKinds: () =>
-      KINDS.filter((kind) => reflectors.get(kind)?.health().state.kind === 'watching'),
-  });
-  const dispatcher = createDispatcher({
-    writer: keeper.writer,
-    queue: deps.queue,
-    log: deps.log,
-    random: deps.random,
-    now: deps.now,
-    onRefused: (namespace) => sweeper.later(namespace),
-    onNamespace: keeper.seen,
-  });
-  const sweeper = createSweeper({
-    sweep: dispatcher.sweep,
-    namespaces: keeper.namespaces,
-    log: deps.log,
-  });
-
-  const services = async (): Promise<ObjectKey[]> => {
-    const known = await keeper.known('service');
-    return [...known].flatMap(([namespace, names]) => names.map((name) => ({ namespace, name })));
-  };
-  const relist = async (reason: string): Promise<number> => {
-    found = 0;
-    await Promise.all([...reflectors.values()].map((reflector) => reflector.relist(reason)));
-    return found;
-  };
-  const rebuildNow = async (reason: string): Promise<void> => {
-    await ready.promise;
-    if (stopped) return;
-    deps.log.warn({ reason }, 'filling the view anew');
-    deps.report.rebuilt(reason);
-    keeper.doubt();
-    await relist(reason);
-    const at = deps.now();
-    await deps.queue.addResync((await services()).map((key) => ({ key, reason, at })));
-  };
-  const rebuild = (reason: string): Promise<void> => {
-    rebuilding ??= rebuildNow(reason).finally(() => {
-      rebuilding = null;
-    });
-    return rebuilding;
-  };
-  const inBackground = (what: string, work: Promise<unknown>): void => {
-    work.catch((error: unknown) => {
-      if (!stopped) deps.log.warn({ error: describeError(error) }, `${what} failed`);
-    });
-  };
-
-  const onListed = async (kind: Kind, version: string, differences: number): Promise<void> => {
-    const wasInSync = keeper.inSync();
-    found += differences;
-    if (wasInSync) deps.report.foundByRelist(kind, differences);
-    const state = await keeper.listed(kind, version);
-    if (state === 'moved') {
-      inBackground('rebuild', rebuild('the history of the API server went back'));
-    } else if (state === 'opened') {
-      dispatcher.openGate();
-      const namespaces = await keeper.namespaces();
-      await Promise.all(namespaces.map((namespace) => dispatcher.sweep(namespace, 0)));
-      ready.resolve(undefined);
-    }
-  };
-
-  for (const kind of KINDS) {
-    const sink = createKindSink({
-      kind,
-      dispatcher,
-      accepts: deps.accepts,
-      known: () => keeper.known(kind),
-      delayMs: kind === 'slice' ? SLICE_DELAY_MS : 0,
+  /** Starts watching. */
+  constructor(deps: LocalWatcherDeps) {
+    this.#deps = deps;
+    this.#keeper = new ViewKeeper({ ...deps, healthyKinds: () => this.#healthyKinds() });
+    this.#dispatcher = new Dispatcher({
+      writer: () => this.#keeper.writer,
+      queue: deps.queue,
+      log: deps.log,
+      random: deps.random,
       now: deps.now,
-      onListed,
-      onState: deps.report.state,
+      onRefused: (namespace) => this.#sweeper.later(namespace),
+      onNamespace: (namespace) => this.#keeper.seen(namespace),
     });
-    sinks.push(sink);
-    reflectors.set(kind, startReflectorOf(deps, kind, sink));
+    this.#sweeper = createSweeper({
+      sweep: (namespace, olderThanMs) => this.#dispatcher.sweep(namespace, olderThanMs),
+      namespaces: () => this.#keeper.namespaces(),
+      log: deps.log,
+    });
+    for (const kind of KINDS) this.#watch(kind);
+    this.#heartbeat = setInterval(() => {
+      this.#inBackground('heartbeat', this.#beat());
+    }, HEARTBEAT.everyMs);
   }
-  const heartbeat = setInterval(() => {
-    const beat = async (): Promise<void> => {
-      const lost = await keeper.beat();
-      if (lost.length > 0) await rebuild(`Redis lost the view of ${lost.length} namespaces`);
-    };
-    inBackground('heartbeat', beat());
-  }, HEARTBEAT.everyMs);
 
-  return {
-    ready: ready.promise,
-    health: () => ({ inSync: keeper.inSync(), kinds: healthOf(reflectors) }),
-    relist,
-    rebuild,
-    services,
-    stop: async () => {
-      stopped = true;
-      ready.resolve(undefined);
-      clearInterval(heartbeat);
-      sweeper.stop();
-      for (const sink of sinks) sink.stop();
-      dispatcher.stop();
-      await Promise.all([...reflectors.values()].map((reflector) => reflector.stop()));
-      await dispatcher.idle();
-    },
-  };
-}
+  /** Resolves once all kinds were listed, the view is in sync and what they dirtied is enqueued. */
+  get ready(): Promise<void> {
+    return this.#opened.promise;
+  }
 
-const RESOURCES: Record<Kind, string> = {
-  service: 'services',
-  workload: 'externalworkloads',
-  slice: 'endpointslices',
-};
+  health(): { readonly inSync: boolean; readonly kinds: ReadonlyMap<Kind, Health> } {
+    const kinds = [...this.#reflectors].map(([kind, one]) => [kind, one.health()] as const);
+    return { inSync: this.#keeper.inSync, kinds: new Map(kinds) };
+  }
 
-function startReflectorOf(deps: LocalWatcherDeps, kind: Kind, sink: KindSink): Reflector {
-  return startReflector<ApiObject>({
-    client: deps.client,
-    path: PATHS[kind],
-    what: RESOURCES[kind],
-    ...(kind === 'slice' ? { labelSelector: `${LABEL_MANAGED_BY}=${deps.manager}` } : {}),
-    sink,
-    log: deps.log,
-    idleMs: deps.idleMs,
-    random: deps.random,
-  });
-}
+  /** Lists everything again and repairs the view; gives the number of differences. */
+  async relist(reason: string): Promise<number> {
+    this.#found = 0;
+    await Promise.all([...this.#reflectors.values()].map((one) => one.relist(reason)));
+    return this.#found;
+  }
 
-function healthOf(reflectors: ReadonlyMap<Kind, Reflector>): Record<Kind, Health> {
-  const of = (kind: Kind): Health => {
-    const reflector = reflectors.get(kind);
-    if (!reflector) throw new TypeError(`no reflector of ${kind}`);
-    return reflector.health();
-  };
-  return { service: of('service'), workload: of('workload'), slice: of('slice') };
+  /** The view may have lost data: fills it anew and dirties every Service. */
+  rebuild(reason: string): Promise<void> {
+    this.#rebuilding ??= this.#rebuild(reason).finally(() => {
+      this.#rebuilding = null;
+    });
+    return this.#rebuilding;
+  }
+
+  /** All Services of the view. */
+  async services(): Promise<ObjectKey[]> {
+    const known = await this.#keeper.known('service');
+    return [...known].flatMap(([namespace, names]) => names.map((name) => ({ namespace, name })));
+  }
+
+  async stop(): Promise<void> {
+    this.#stopped = true;
+    this.#opened.resolve(undefined);
+    clearInterval(this.#heartbeat);
+    this.#sweeper.stop();
+    for (const sink of this.#sinks.values()) sink.stop();
+    const reflectors = [...this.#reflectors.values()].map((one) => one.stop());
+    await Promise.all([...reflectors, this.#dispatcher.stop()]);
+  }
+
+  #watch(kind: Kind): void {
+    const { client, manager, accepts, idleMs, log, now, random, report } = this.#deps;
+    const sink = new KindSink({
+      kind,
+      accepts,
+      now,
+      dispatcher: this.#dispatcher,
+      known: () => this.#keeper.known(kind),
+      delayMs: kind === 'slice' ? SLICE_DELAY_MS : 0,
+      onListed: (...list) => this.#onListed(...list),
+      onState: report.state,
+    });
+    this.#sinks.set(kind, sink);
+    const ours = kind === 'slice' ? { labelSelector: `${LABEL_MANAGED_BY}=${manager}` } : {};
+    const what = RESOURCES[kind];
+    const options = { client, path: PATHS[kind], what, ...ours, sink, log, idleMs, random };
+    this.#reflectors.set(kind, startReflector<ApiObject>(options));
+  }
+
+  async #onListed(kind: Kind, resourceVersion: string, found: number): Promise<void> {
+    this.#found += found;
+    if (this.#keeper.inSync) this.#deps.report.foundByRelist(kind, found);
+    const state = await this.#keeper.listed(kind, resourceVersion);
+    if (state === 'moved') {
+      this.#inBackground('rebuild', this.rebuild('the history of the API server went back'));
+    }
+    if (state === 'opened') await this.#open();
+  }
+
+  /** The view has just come in sync: hands on what was dirtied before. */
+  async #open(): Promise<void> {
+    this.#dispatcher.openGate();
+    const namespaces = await this.#keeper.namespaces();
+    await Promise.all(namespaces.map((namespace) => this.#dispatcher.sweep(namespace, 0)));
+    this.#opened.resolve(undefined);
+  }
+
+  async #rebuild(reason: string): Promise<void> {
+    await this.ready;
+    if (this.#stopped) return;
+    this.#deps.log.warn({ reason }, 'filling the view anew');
+    this.#keeper.doubt();
+    await this.relist(reason);
+    const at = this.#deps.now();
+    const adds = (await this.services()).map((key) => ({ key, reason, at }));
+    await this.#deps.queue.addResync(adds);
+  }
+
+  async #beat(): Promise<void> {
+    const lost = await this.#keeper.beat();
+    if (lost.length > 0) await this.rebuild(`Redis lost the view of ${lost.length} namespaces`);
+  }
+
+  #healthyKinds(): Kind[] {
+    return KINDS.filter((kind) => this.#reflectors.get(kind)?.health().state.kind === 'watching');
+  }
+
+  #inBackground(what: string, work: Promise<unknown>): void {
+    work.catch((error: unknown) => {
+      if (this.#stopped) return;
+      this.#deps.log.warn({ error: describeError(error) }, `${what} failed`);
+    });
+  }
 }

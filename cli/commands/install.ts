@@ -11,7 +11,7 @@ const OBJECT = `customresourcedefinition ${CRD_NAME}`;
 const FIELD_MANAGER = 'tether';
 /** What we need of a definition that is somebody else's. */
 const NEEDED_VERSION = 'v1beta1';
-const ESTABLISHED_TIMEOUT_MS = 30_000;
+const SERVED_TIMEOUT_MS = 30_000;
 const POLL_MS = 100;
 
 /** A CustomResourceDefinition, as far as it matters here. */
@@ -43,7 +43,7 @@ export function run({ config, flags }: CommandInput, io: Io): Promise<number> {
       return checkForeign(present, io);
     }
     const applied = await apply(client, force, io.signal);
-    await untilEstablished(client, io.signal);
+    await untilServed(client, io.signal);
     io.out(`${CRD_NAME}: ${whatHappened(present, applied)}, and served`);
     return 0;
   });
@@ -93,25 +93,43 @@ function whatHappened(before: Crd | null, after: Crd): string {
   return same ? 'unchanged' : 'updated';
 }
 
-async function untilEstablished(client: KubeClient, signal: AbortSignal): Promise<void> {
-  const deadline = performance.now() + ESTABLISHED_TIMEOUT_MS;
-  for (;;) {
-    const conditions = (await read(client, signal))?.status?.conditions ?? [];
-    const refused = conditions.find(
-      ({ type, status }) => type === 'NamesAccepted' && status === 'False',
-    );
-    if (refused) {
-      throw new CommandError(
-        `${CRD_NAME}: its names are taken: ${refused.message ?? 'no reason given'}`,
-      );
-    }
-    if (conditions.some(({ type, status }) => type === 'Established' && status === 'True')) return;
+/**
+ * Waits until the kind answers. Established comes a moment before: until its storage is set up, the
+ * API server answers 404 or 429 (seen).
+ */
+async function untilServed(client: KubeClient, signal: AbortSignal): Promise<void> {
+  const deadline = performance.now() + SERVED_TIMEOUT_MS;
+  while (!((await isEstablished(client, signal)) && (await answers(client, signal)))) {
     if (performance.now() > deadline) {
       throw new CommandError(
         `${CRD_NAME}: applied, but the API server does not serve it after ` +
-          `${ESTABLISHED_TIMEOUT_MS / 1000} s: kubectl describe crd ${CRD_NAME} says why`,
+          `${SERVED_TIMEOUT_MS / 1000} s: kubectl describe crd ${CRD_NAME} says why`,
       );
     }
     await delay(POLL_MS, undefined, { signal });
+  }
+}
+
+async function isEstablished(client: KubeClient, signal: AbortSignal): Promise<boolean> {
+  const conditions = (await read(client, signal))?.status?.conditions ?? [];
+  const refused = conditions.find(
+    ({ type, status }) => type === 'NamesAccepted' && status === 'False',
+  );
+  if (refused) {
+    const why = refused.message ?? 'no reason given';
+    throw new CommandError(`${CRD_NAME}: its names are taken: ${why}`);
+  }
+  return conditions.some(({ type, status }) => type === 'Established' && status === 'True');
+}
+
+async function answers(client: KubeClient, signal: AbortSignal): Promise<boolean> {
+  const path = `/apis/workload.linkerd.io/${NEEDED_VERSION}/externalworkloads`;
+  try {
+    await client.get(path, { what: 'list externalworkloads', signal, query: { limit: '1' } });
+    return true;
+  } catch (error) {
+    if (!(error instanceof ApiError)) throw error;
+    // Whoever may install need not be allowed to list: being refused is an answer.
+    return error.status === 403;
   }
 }

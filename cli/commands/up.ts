@@ -1,21 +1,21 @@
 import type { CommandInput, Io } from '../command.ts';
 import { redisForUp } from '../roles/redis.ts';
-import { openRuntime, runRoles } from '../roles/runtime.ts';
+import { runRoles } from '../roles/runtime.ts';
 import { startWatcherRole } from '../roles/watcher-role.ts';
 import { startWorkerRole } from '../roles/worker-role.ts';
 
 /** `tether up`: all roles in one process, with a Redis of its own where none is configured. */
-export async function run({ config }: CommandInput, io: Io): Promise<number> {
+export async function run({ config }: CommandInput, { signal }: Io): Promise<number> {
   const redis = await redisForUp(config);
   try {
-    const runtime = await openRuntime('up', config, redis.url, io.signal);
-    try {
-      const watcher = await startWatcherRole(runtime);
-      const worker = await startWorkerRole(runtime);
-      await runRoles(runtime, [watcher, worker]);
-    } finally {
-      await runtime.close();
-    }
+    await runRoles({
+      name: 'up',
+      config,
+      redisUrl: redis.url,
+      signal,
+      // In this order they stop: no new keys first, then the runs under way.
+      start: async (runtime) => [await startWatcherRole(runtime), await startWorkerRole(runtime)],
+    });
   } finally {
     await redis.stop();
   }

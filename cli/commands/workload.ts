@@ -81,7 +81,9 @@ async function untilDrained(
     }
     const left = offers.filter(({ service }) => !publishers.has(service));
     if (left.length === 0) {
-      io.out(`externalworkload ${formatKey(key)}: drained, no other EndpointSlice offers it`);
+      io.out(
+        `externalworkload ${formatKey(key)}: drained, no ${publishers.size > 0 ? 'other ' : ''}EndpointSlice offers it`,
+      );
       return;
     }
     if (performance.now() > deadline) throw stillOffered(key, left, timeoutMs);

@@ -1,22 +1,26 @@
 import type { QueueName } from '../../core/job.ts';
 import { resolveRedisUrl, type Config } from '../../platform/config.ts';
 import { createKubeClient, type KubeClient } from '../../platform/kube/client.ts';
-import { loadKubeConfig } from '../../platform/kube/kubeconfig.ts';
+import { loadKubeConfig, type LoadKubeConfigOptions } from '../../platform/kube/kubeconfig.ts';
 import { checkRedis, connectRedis } from '../../platform/redis/connect.ts';
 import { openQueue, type WorkQueue } from '../../platform/redis/queue/work-queue.ts';
 import { createLogger } from '../../platform/telemetry/logger.ts';
+
+/** Where the configuration says that the API server is. */
+export function kubeOptions({ kubeconfig, context, kubeEnv }: Config): LoadKubeConfigOptions {
+  return {
+    ...(kubeconfig === undefined ? {} : { path: kubeconfig }),
+    ...(context === undefined ? {} : { context }),
+    env: kubeEnv,
+  };
+}
 
 /** A client of the configured API server, for as long as `use` takes. */
 export async function withKube<T>(
   config: Config,
   use: (client: KubeClient) => Promise<T>,
 ): Promise<T> {
-  const access = await loadKubeConfig({
-    ...(config.kubeconfig === undefined ? {} : { path: config.kubeconfig }),
-    ...(config.context === undefined ? {} : { context: config.context }),
-    env: config.kubeEnv,
-  });
-  const client = createKubeClient(access);
+  const client = createKubeClient(await loadKubeConfig(kubeOptions(config)));
   try {
     return await use(client);
   } finally {

@@ -1,24 +1,22 @@
-import { hostname } from 'node:os';
 import { randomUUID } from 'node:crypto';
+import { hostname } from 'node:os';
 import type { Redis } from 'ioredis';
-import type { ApiObject } from '../../core/api-objects.ts';
-import { backoffMs } from '../../core/backoff.ts';
-import { ApiError, describeError, UnreachableError } from '../../core/errors.ts';
 import type { Config } from '../../platform/config.ts';
 import { createKubeClient, type KubeClient } from '../../platform/kube/client.ts';
 import { createEventSink, type EventSink } from '../../platform/kube/events.ts';
 import { loadKubeConfig } from '../../platform/kube/kubeconfig.ts';
 import { checkRedis, connectRedis } from '../../platform/redis/connect.ts';
 import type { Check } from '../../platform/telemetry/health.ts';
-import { startHttpServer } from '../../platform/telemetry/http-server.ts';
 import { createLogger, type OwnedLogger } from '../../platform/telemetry/logger.ts';
 import { createMetrics, type Metrics } from '../../platform/telemetry/metrics.ts';
+import { kubeOptions } from './clients.ts';
+import { readClusterUid } from './cluster-uid.ts';
 
 /** What every role of a process stands on. */
 export interface Runtime {
   readonly config: Config;
   readonly redisUrl: string;
-  /** For commands of any length: never queues them while Redis is away. */
+  /** Fails at once while Redis is away instead of queueing commands. */
   readonly redis: Redis;
   readonly client: KubeClient;
   /** UID of the kube-system namespace: which cluster this is. */
@@ -29,98 +27,8 @@ export interface Runtime {
   /** Unique for this process. */
   readonly id: string;
   readonly signal: AbortSignal;
-  /** Called whenever Redis is back after it was away. */
+  /** `listener` is called whenever Redis is back after it was away. */
   onRedisBack(listener: () => void): void;
-  close(): Promise<void>;
-}
-
-const API_RETRY = { baseMs: 200, capMs: 5_000 } as const;
-
-/** Connects to Redis and the API server; waits for either, and says so once. */
-export async function openRuntime(
-  role: string,
-  config: Config,
-  redisUrl: string,
-  signal: AbortSignal,
-): Promise<Runtime> {
-  const { logLevel: level, logFormat: format } = config;
-  const log = await createLogger({ level, format, colour: config.colour, base: { role }, fd: 1 });
-  const listeners: (() => void)[] = [];
-  const redis = connectRedis(redisUrl, 'producer', {
-    log,
-    onReconnect: () => listeners.forEach((listener) => listener()),
-  });
-  const metrics = createMetrics();
-  const access = await loadKubeConfig({
-    ...(config.kubeconfig === undefined ? {} : { path: config.kubeconfig }),
-    ...(config.context === undefined ? {} : { context: config.context }),
-    env: config.kubeEnv,
-  });
-  const client = createKubeClient(access, {
-    connections: Math.max(32, config.concurrency + 8),
-    observe: metrics.api,
-  });
-  try {
-    const [clusterUid] = await Promise.all([
-      readClusterUid(client, log, signal),
-      checkRedis(redis, { log }),
-    ]);
-    const events = createEventSink({
-      client,
-      component: config.manager,
-      log,
-      observe: metrics.onEvent,
-    });
-    return {
-      ...{ config, redisUrl, redis, client, clusterUid, log, metrics, events, signal },
-      id: `${hostname()}-${process.pid}-${randomUUID().slice(0, 8)}`,
-      onRedisBack: (listener) => void listeners.push(listener),
-      close: async () => {
-        await client.close();
-        redis.disconnect();
-        log.flush();
-      },
-    };
-  } catch (error) {
-    await client.close();
-    redis.disconnect();
-    log.flush();
-    throw error;
-  }
-}
-
-/** The identity of the cluster. An API server that is not there yet is waited for. */
-async function readClusterUid(
-  client: KubeClient,
-  log: OwnedLogger,
-  signal: AbortSignal,
-): Promise<string> {
-  const what = 'get namespace kube-system';
-  for (let failures = 1; ; failures++) {
-    try {
-      const path = '/api/v1/namespaces/kube-system';
-      const found = await client.get<ApiObject>(path, { what, signal });
-      return found.metadata?.uid ?? 'unknown';
-    } catch (error) {
-      if (!isPassing(error)) throw error;
-      if (failures === 1) {
-        const reason = describeError(error);
-        log.warn({ server: client.server, reason }, 'waiting for the API server');
-      }
-      await pause(backoffMs(failures, API_RETRY, Math.random), signal);
-    }
-  }
-}
-
-/** kube-system comes a moment after a new API server does; a missing right does not pass. */
-function isPassing(error: unknown): boolean {
-  if (error instanceof UnreachableError) return true;
-  return error instanceof ApiError && (error.status === 404 || error.status >= 429);
-}
-
-async function pause(ms: number, signal: AbortSignal): Promise<void> {
-  const { setTimeout: delay } = await import('node:timers/promises');
-  await delay(ms, undefined, { signal });
 }
 
 /** A role of a process, running. */
@@ -132,26 +40,70 @@ export interface Role {
   stop(): Promise<void>;
 }
 
-/** Serves health and metrics, runs the roles until the signal, and stops them in order. */
-export async function runRoles(runtime: Runtime, roles: readonly Role[]): Promise<void> {
-  const { config, log, metrics, signal } = runtime;
-  const server = await startHttpServer({
-    host: config.httpHost,
-    port: config.httpPort,
-    liveness: roles.flatMap((role) => role.liveness),
-    readiness: roles.flatMap((role) => role.readiness),
-    metrics,
-    log,
-  });
+export interface RunOptions {
+  /** For the log. */
+  readonly name: string;
+  readonly config: Config;
+  readonly redisUrl: string;
+  readonly signal: AbortSignal;
+  readonly start: (runtime: Runtime) => Promise<readonly Role[]>;
+}
+
+/** Connects, starts the roles, serves health and metrics until the signal, then stops in order. */
+export async function runRoles(options: RunOptions): Promise<void> {
+  const { config, redisUrl, signal } = options;
+  const { logLevel: level, logFormat: format, colour } = config;
+  const log = await createLogger({ level, format, colour, base: { role: options.name }, fd: 1 });
+  const metrics = createMetrics();
+  const access = await loadKubeConfig(kubeOptions(config));
+  const connections = Math.max(32, config.concurrency + 8);
+  const client = createKubeClient(access, { connections, observe: metrics.api });
+  const back: (() => void)[] = [];
+  const onReconnect = (): void => back.forEach((listener) => listener());
+  const redis = connectRedis(redisUrl, 'producer', { log, onReconnect });
   try {
-    void Promise.all(roles.map((role) => role.ready)).then(() => log.info({}, 'ready'));
-    await new Promise((resolve) => {
-      if (signal.aborted) resolve(undefined);
-      else signal.addEventListener('abort', resolve, { once: true });
-    });
-    log.info({}, 'stopping');
+    const [clusterUid] = await Promise.all([
+      readClusterUid(client, log, signal),
+      checkRedis(redis, { log }),
+    ]);
+    const { onEvent: observe } = metrics;
+    const events = createEventSink({ client, component: config.manager, log, observe });
+    const id = `${hostname()}-${process.pid}-${randomUUID().slice(0, 8)}`;
+    const onRedisBack = (listener: () => void): void => void back.push(listener);
+    const shared = { config, redisUrl, redis, client, clusterUid, log, metrics, events };
+    await serve({ ...shared, id, signal, onRedisBack }, options.start);
+  } finally {
+    await client.close();
+    redis.disconnect();
+    log.flush();
+  }
+}
+
+async function serve(runtime: Runtime, start: RunOptions['start']): Promise<void> {
+  const { config, log, metrics, signal } = runtime;
+  const roles = await start(runtime);
+  try {
+    // Not needed for work to begin, and node:http takes a while to load.
+    const { startHttpServer } = await import('../../platform/telemetry/http-server.ts');
+    const liveness = roles.flatMap((role) => role.liveness);
+    const readiness = roles.flatMap((role) => role.readiness);
+    const { httpHost: host, httpPort: port } = config;
+    const server = await startHttpServer({ host, port, liveness, readiness, metrics, log });
+    try {
+      void Promise.all(roles.map((role) => role.ready)).then(() => log.info({}, 'ready'));
+      await aborted(signal);
+      log.info({}, 'stopping');
+    } finally {
+      await server.close();
+    }
   } finally {
     for (const role of roles) await role.stop();
-    await server.close();
   }
+}
+
+function aborted(signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    if (signal.aborted) resolve();
+    else signal.addEventListener('abort', () => resolve(), { once: true });
+  });
 }

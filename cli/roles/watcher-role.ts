@@ -13,23 +13,63 @@ import {
 } from '../../platform/redis/view/identity.ts';
 import { createViewWriter } from '../../platform/redis/view/view-writer.ts';
 import { beatWatcher, forgetWatcher } from '../../platform/redis/watchers.ts';
-import { flagCheck, freshnessCheck } from '../../platform/telemetry/health.ts';
-import { startLocalWatcher, type LocalWatcher } from '../../watcher/local-watcher.ts';
+import { flagCheck, freshnessCheck, type Check } from '../../platform/telemetry/health.ts';
+import { LocalWatcher, type WatchReport } from '../../watcher/local-watcher.ts';
 import { findOtherManagers, type OtherManager } from '../../watcher/other-managers.ts';
-import { startResync } from '../../watcher/resync.ts';
+import { keepResyncing } from '../../watcher/resync.ts';
+import { KINDS } from '../../watcher/view-keeper.ts';
 import type { Role, Runtime } from './runtime.ts';
 
 const BEAT_MS = 3_000;
 
 /** Watches the cluster, keeps the view, enqueues what is dirty. Any number may run. */
 export async function startWatcherRole(runtime: Runtime): Promise<Role> {
-  const { config, redis, log, clusterUid } = runtime;
-  const prefix = config.redisPrefix;
-  const queue = openQueue({ name: 'service', prefix, log, redis });
-  const counted: WorkQueue = countAdds(queue, runtime);
-  const watcher = startLocalWatcher({
-    client: runtime.client,
+  const { config, redis, log } = runtime;
+  const ending = new AbortController();
+  const queue = openQueue({ name: 'service', prefix: config.redisPrefix, log, redis });
+  const counted = countAdds(queue, runtime);
+  const watcher = await openWatcher(runtime, counted);
+  runtime.onRedisBack(() =>
+    inBackground(runtime, watcher.rebuild('the connection to Redis was lost')),
+  );
+  const resyncing = keepResyncing({
+    intervalMs: config.resyncMs,
+    claim: (ms) => claimTurn(redis, config.redisPrefix, 'resync', runtime.id, ms),
+    watcher,
     queue: counted,
+    log,
+    now: Date.now,
+    inspect: () => warnOfOtherManagers(runtime),
+    signal: ending.signal,
+  });
+  const stopBeating = startBeating(runtime, watcher);
+  inBackground(runtime, resyncing);
+  inBackground(
+    runtime,
+    watcher.ready.then(() => warnOfOtherManagers(runtime)),
+  );
+  return {
+    ready: watcher.ready,
+    liveness: livenessOf(watcher, config.watchIdleMs),
+    readiness: [
+      flagCheck('view', () => watcher.health().inSync, 'in sync', 'not all kinds were listed yet'),
+    ],
+    stop: async () => {
+      ending.abort();
+      stopBeating();
+      await watcher.stop();
+      await forgetWatcher(redis, config.redisPrefix, runtime.id).catch(() => undefined);
+      await queue.close();
+    },
+  };
+}
+
+async function openWatcher(runtime: Runtime, queue: WorkQueue): Promise<LocalWatcher> {
+  const { config, redis, client, clusterUid, log } = runtime;
+  const prefix = config.redisPrefix;
+  return new LocalWatcher({
+    client,
+    queue,
     openView: (identity) => createViewWriter(redis, { prefix, identity }, randomUUID),
     identity: (await currentIdentity(redis, prefix, clusterUid)) ?? firstIdentity(clusterUid),
     observeList: (kind, version) => observeListVersion(redis, prefix, clusterUid, kind, version),
@@ -44,57 +84,24 @@ export async function startWatcherRole(runtime: Runtime): Promise<Role> {
     random: Math.random,
     report: watchReport(runtime),
   });
-  runtime.onRedisBack(() => {
-    watcher.rebuild('the connection to Redis was lost').catch((error: unknown) => {
-      log.warn({ error: describeError(error) }, 'filling the view anew failed');
-    });
-  });
-  const resync = startResync({
-    intervalMs: config.resyncMs,
-    claim: (intervalMs) => claimTurn(redis, prefix, 'resync', runtime.id, intervalMs),
-    watcher,
-    queue: counted,
-    log,
-    now: Date.now,
-    inspect: () => warnOfOtherManagers(runtime),
-  });
-  const beat = startBeating(runtime, watcher);
-  const firstLook = watcher.ready.then(() => warnOfOtherManagers(runtime));
-  firstLook.catch((error: unknown) => {
-    log.debug({ error: describeError(error) }, 'could not look for slices of other managers');
-  });
-  return {
-    ready: watcher.ready,
-    liveness: livenessOf(watcher, config.watchIdleMs),
-    readiness: [
-      flagCheck('view', () => watcher.health().inSync, 'in sync', 'not all kinds were listed yet'),
-    ],
-    stop: async () => {
-      resync.stop();
-      beat.stop();
-      await watcher.stop();
-      await forgetWatcher(redis, prefix, runtime.id).catch(() => undefined);
-      await queue.close();
-    },
-  };
 }
 
 /** A watch may be silent up to its limit, and then takes a while to come back. */
-function livenessOf(watcher: LocalWatcher, idleMs: number): Role['liveness'] {
-  return (['service', 'workload', 'slice'] as const).map((kind) =>
+function livenessOf(watcher: LocalWatcher, idleMs: number): Check[] {
+  return KINDS.map((kind) =>
     freshnessCheck({
       name: `watch-${kind}`,
       ageMs: () => {
-        const health = watcher.health().kinds[kind];
+        const health = watcher.health().kinds.get(kind);
         // A broken watch that keeps trying is alive; one that neither tries nor hears is not.
-        return health.state.kind === 'watching' ? health.lastContactMs : null;
+        return health?.state.kind === 'watching' ? health.lastContactMs : null;
       },
       limitMs: idleMs * 3,
     }),
   );
 }
 
-function watchReport({ log, metrics }: Runtime): Parameters<typeof startLocalWatcher>[0]['report'] {
+function watchReport({ log, metrics }: Runtime): WatchReport {
   return {
     state: (kind, state) => {
       metrics.watch.contact(kind);
@@ -105,7 +112,6 @@ function watchReport({ log, metrics }: Runtime): Parameters<typeof startLocalWat
       metrics.watch.relistChanged(kind, count);
       if (count > 0) log.warn({ kind, count }, 'a list found changes that the watch had missed');
     },
-    rebuilt: () => undefined,
   };
 }
 
@@ -123,18 +129,17 @@ function countAdds(queue: WorkQueue, { metrics }: Runtime): WorkQueue {
   };
 }
 
-function startBeating(runtime: Runtime, watcher: LocalWatcher): { stop(): void } {
+/** Says in Redis that this watcher lives, and how its watches are; for `tether status`. */
+function startBeating(runtime: Runtime, watcher: LocalWatcher): () => void {
   const beat = (): void => {
-    const { kinds } = watcher.health();
-    const states = Object.fromEntries(
-      Object.entries(kinds).map(([kind, health]) => [kind, health.state.kind]),
-    );
+    const kinds = [...watcher.health().kinds];
+    const states = Object.fromEntries(kinds.map(([kind, { state }]) => [kind, state.kind]));
     const entry = { id: runtime.id, host: hostname(), pid: process.pid, states };
     beatWatcher(runtime.redis, runtime.config.redisPrefix, entry).catch(() => undefined);
   };
   const timer = setInterval(beat, BEAT_MS);
   beat();
-  return { stop: () => clearInterval(timer) };
+  return () => clearInterval(timer);
 }
 
 async function warnOfOtherManagers(runtime: Runtime): Promise<void> {
@@ -145,7 +150,8 @@ async function warnOfOtherManagers(runtime: Runtime): Promise<void> {
 }
 
 /** An Event on a Service whose workloads somebody else turns into endpoints as well. */
-async function warnOf({ client, config, events, signal }: Runtime, found: OtherManager) {
+async function warnOf(runtime: Runtime, found: OtherManager): Promise<void> {
+  const { client, config, events, signal } = runtime;
   const { namespace, name } = found.key;
   const path = `/api/v1/namespaces/${namespace}/services/${name}`;
   const what = `get service ${formatKey(found.key)}`;
@@ -158,5 +164,11 @@ async function warnOf({ client, config, events, signal }: Runtime, found: OtherM
     type: 'Warning',
     reason: 'SeveralEndpointSliceManagers',
     message: `${who} writes EndpointSlices for this Service beside ${config.manager}; endpoints may be doubled or outdated`,
+  });
+}
+
+function inBackground({ log, signal }: Runtime, work: Promise<unknown>): void {
+  work.catch((error: unknown) => {
+    if (!signal.aborted) log.warn({ error: describeError(error) }, 'background work failed');
   });
 }

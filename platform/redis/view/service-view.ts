@@ -75,8 +75,7 @@ export interface ServiceViewOptions {
 }
 
 export function createServiceView({ redis, prefix, identity }: ServiceViewOptions): ServiceView {
-  const base = (namespace: string): string =>
-    viewBase({ prefix, identity: identity() }, namespace);
+  const base = (namespace: string): string => viewBase({ prefix, identity: identity() }, namespace);
   const lock = (key: ObjectKey): string => lockKey(prefix, key.namespace, key.name);
   return {
     acquire: async (key, token, ttlMs, read) => {

@@ -1,0 +1,54 @@
+#!/usr/bin/env node
+// The start of every `tether`: as little as possible, and readable to any Node, so that an old one
+// gets a sentence instead of a syntax error.
+import { existsSync } from 'node:fs';
+import * as nodeModule from 'node:module';
+import { fileURLToPath } from 'node:url';
+
+const NEEDED = 24;
+const major = Number(process.versions.node.split('.')[0]);
+const at = (path) => fileURLToPath(new URL(path, import.meta.url));
+
+if (major >= NEEDED) await start();
+else await startOnNewerNode();
+
+async function start() {
+  // Compiled code is kept between starts; it halves a start. Node writes it when the process ends in
+  // order, which one that is killed never does.
+  nodeModule.enableCompileCache?.();
+  setTimeout(() => nodeModule.flushCompileCache?.(), 10_000).unref();
+  const { main } = await import(entry());
+  process.exitCode = await main(process.argv.slice(2));
+}
+
+/** Sources run as they are in a clone and in the image; Node refuses to under node_modules. */
+function entry() {
+  const built = ['./main.js', '../dist/cli/main.js'].find((path) => existsSync(at(path)));
+  const inPackage = import.meta.url.includes('/node_modules/');
+  return existsSync(at('./main.ts')) && !inPackage ? './main.ts' : (built ?? './main.ts');
+}
+
+/** The clone brings a Node of its own as a dev dependency. */
+async function startOnNewerNode() {
+  const own = at('../node_modules/node/bin/node');
+  if (!existsSync(own)) {
+    process.stderr.write(
+      `tether: needs Node ${NEEDED} or newer, this is ${process.versions.node}; ` +
+        'install one (https://nodejs.org), or run `npm run setup` in the clone\n',
+    );
+    process.exitCode = 1;
+    return;
+  }
+  const { spawn } = await import('node:child_process');
+  const child = spawn(own, [at('./bin.js'), ...process.argv.slice(2)], { stdio: 'inherit' });
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) {
+    process.on(signal, () => child.kill(signal));
+  }
+  child.on('error', (error) => {
+    process.stderr.write(`tether: ${own} does not start: ${error.message}\n`);
+    process.exitCode = 1;
+  });
+  child.on('exit', (code, signal) => {
+    process.exitCode = code ?? (signal === 'SIGINT' ? 130 : 143);
+  });
+}

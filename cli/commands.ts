@@ -1,0 +1,152 @@
+import type { OptionName } from '../platform/config/options.ts';
+import type { ArgSpec, Command, FlagSpec } from './command.ts';
+
+/*
+ * Every command, with what its help and its parsing need. The code of a command is imported when it
+ * runs: `tether up` must not wait for what only `status` uses.
+ */
+
+const KUBE: readonly OptionName[] = ['kubeconfig', 'context', 'requestTimeoutMs'];
+const REDIS: readonly OptionName[] = ['redisUrl', 'redisPrefix'];
+const LOG: readonly OptionName[] = ['logLevel', 'logFormat'];
+const HTTP: readonly OptionName[] = ['httpPort', 'httpHost'];
+const FILTER: readonly OptionName[] = ['includeNamespaces', 'excludeNamespaces'];
+const PLAN: readonly OptionName[] = [
+  'manager',
+  'maxEndpointsPerSlice',
+  'workloadsWithoutStatus',
+  'undeclaredPorts',
+];
+const WATCHER: readonly OptionName[] = [...FILTER, 'resyncMs', 'watchIdleMs'];
+const WORKER: readonly OptionName[] = [...PLAN, 'concurrency', 'drainMs'];
+const ROLE: readonly OptionName[] = [...REDIS, ...KUBE, ...HTTP, ...LOG];
+
+const key = (shown: string): readonly ArgSpec[] => [{ name: 'key', shown, kind: 'key' }];
+const output: FlagSpec = {
+  flags: '-o, --output <format>',
+  help: 'text or json',
+  choices: ['text', 'json'],
+};
+const wait: FlagSpec = { flags: '--wait', help: 'wait for the outcome and print it' };
+
+const reconcile = () => import('./commands/reconcile.ts');
+const workload = () => import('./commands/workload.ts');
+
+export const COMMANDS: readonly Command[] = [
+  {
+    name: 'up',
+    summary: 'watcher, worker and lookup in one process; brings a private Redis where none is set',
+    args: [],
+    flags: [],
+    settings: [...ROLE, 'namespace', ...new Set([...WATCHER, ...WORKER])],
+    load: () => import('./commands/up.ts'),
+  },
+  {
+    name: 'watcher',
+    summary: 'watches the API server and puts the keys of what changed into the queue',
+    args: [],
+    flags: [],
+    settings: [...ROLE, 'manager', ...WATCHER],
+    load: () => import('./commands/watcher.ts'),
+  },
+  {
+    name: 'worker',
+    summary: 'takes keys from the queue and writes EndpointSlices',
+    args: [],
+    flags: [],
+    settings: [...ROLE, ...WORKER],
+    load: () => import('./commands/worker.ts'),
+  },
+  {
+    name: 'lookup',
+    summary: 'answers look-ups of Services in other clusters (comes with a later release)',
+    args: [
+      { name: 'cluster', shown: 'CLUSTER', kind: 'text', optional: true },
+      { name: 'key', shown: 'NS/SERVICE', kind: 'text', optional: true },
+    ],
+    flags: [],
+    settings: [],
+    load: () => import('./commands/lookup.ts'),
+  },
+  {
+    name: 'reconcile service',
+    summary: 'puts one Service into the queue, first in line',
+    args: key('NS/NAME'),
+    flags: [
+      wait,
+      { flags: '--dry-run', help: 'print the plan and write nothing' },
+      {
+        flags: '--read <from>',
+        help: 'live: read from the API server instead of the view',
+        choices: ['view', 'live'],
+      },
+      output,
+    ],
+    settings: [...REDIS, ...KUBE, ...PLAN, ...LOG],
+    load: reconcile,
+  },
+  {
+    name: 'reconcile cluster',
+    summary: 'puts one remote cluster into the queue, first in line',
+    args: key('NS/NAME'),
+    flags: [wait, output],
+    settings: [...REDIS, ...LOG],
+    load: reconcile,
+  },
+  {
+    name: 'resync',
+    summary: 'puts every Service into the queue, last in line',
+    args: [],
+    flags: [],
+    settings: [...REDIS, ...KUBE, ...FILTER, ...LOG],
+    load: () => import('./commands/resync.ts'),
+  },
+  {
+    name: 'status',
+    summary: 'queue, oldest job, stuck keys, watchers, and who else writes EndpointSlices',
+    args: [],
+    flags: [output],
+    settings: [...REDIS, ...KUBE, 'manager'],
+    load: () => import('./commands/status.ts'),
+  },
+  {
+    name: 'explain',
+    summary: 'for each workload of a Service’s namespace: in or out, and why',
+    args: key('NS/SERVICE'),
+    flags: [output],
+    settings: [...KUBE, ...PLAN],
+    load: () => import('./commands/explain.ts'),
+  },
+  {
+    name: 'workload ready',
+    summary: 'says that a workload takes traffic',
+    args: key('NS/NAME'),
+    flags: [],
+    settings: KUBE,
+    load: workload,
+  },
+  {
+    name: 'workload unready',
+    summary: 'says that a workload takes no traffic',
+    args: key('NS/NAME'),
+    flags: [],
+    settings: KUBE,
+    load: workload,
+  },
+  {
+    name: 'workload drain',
+    summary: 'says that a workload takes no traffic, and waits until no EndpointSlice offers it',
+    args: key('NS/NAME'),
+    flags: [{ flags: '--timeout <seconds>', help: 'how long to wait; default 60' }],
+    settings: KUBE,
+    load: workload,
+  },
+  {
+    name: 'install',
+    summary: 'applies the CustomResourceDefinition of ExternalWorkload',
+    args: [],
+    flags: [{ flags: '--force', help: 'also where somebody else installed it' }],
+    settings: KUBE,
+    load: () => import('./commands/install.ts'),
+  },
+];

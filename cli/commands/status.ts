@@ -1,0 +1,87 @@
+import { resolveRedisUrl } from '../../platform/config.ts';
+import { checkRedis, connectRedis } from '../../platform/redis/connect.ts';
+import { createLogger } from '../../platform/telemetry/logger.ts';
+import type { CommandInput, Io } from '../command.ts';
+import { collectStatus, type StatusReport } from '../status-report.ts';
+import { duration, plural, textTable } from '../text-table.ts';
+
+/** `status`: what waits, what is stuck, who watches, and who else writes; exit code 0 whatever it says. */
+export async function run({ config, flags }: CommandInput, io: Io): Promise<number> {
+  // What the connections have to say is in the error or the report.
+  const log = await createLogger({ level: 'error', format: 'auto', fd: 2, colour: config.colour });
+  const redis = connectRedis(resolveRedisUrl(config), 'producer', { log });
+  try {
+    await checkRedis(redis, { log });
+    const report = await collectStatus(config, redis, log, io.signal);
+    const json = flags['output'] === 'json';
+    io.out(json ? JSON.stringify(report, null, 2) : describeStatus(report));
+    return 0;
+  } finally {
+    redis.disconnect();
+  }
+}
+
+/** The report for people: one paragraph a matter, problems with what to do. */
+export function describeStatus(report: StatusReport): string {
+  return [
+    queuesText(report),
+    watchersText(report),
+    stuckText(report),
+    refusedText(report),
+    othersText(report),
+  ].join('\n\n');
+}
+
+function queuesText({ queues }: StatusReport): string {
+  const rows = Object.entries(queues).map(([name, counts]) => [
+    name,
+    String(counts.waiting + counts.prioritized),
+    String(counts.active),
+    String(counts.delayed),
+    counts.oldestWaitingMs > 0 ? duration(counts.oldestWaitingMs) : '-',
+    String(counts.failed),
+  ]);
+  return textTable(['QUEUE', 'WAITING', 'RUNNING', 'BACKING-OFF', 'OLDEST', 'REFUSED'], rows);
+}
+
+function watchersText({ watchers }: StatusReport): string {
+  if (watchers.length === 0) {
+    return 'No watcher is alive: changes are not seen. Start `tether watcher` or `tether up`.';
+  }
+  const rows = watchers.map(({ id, host, pid, states }) => [
+    id,
+    host,
+    String(pid),
+    Object.entries(states)
+      .map(([kind, state]) => `${kind}: ${state}`)
+      .join(', '),
+  ]);
+  return textTable(['WATCHER', 'HOST', 'PID', 'STATE'], rows);
+}
+
+function stuckText({ stuck }: StatusReport): string {
+  if (stuck.length === 0) return 'No stuck keys.';
+  const rows = stuck.map(({ key, failures }) => [key, String(failures)]);
+  const hint = 'The worker’s log and `kubectl describe service` say why; they are tried on and on.';
+  return `${textTable(['STUCK', 'FAILURES'], rows)}\n${hint}`;
+}
+
+function refusedText({ refused }: StatusReport): string {
+  if (refused.length === 0) return 'No refused jobs.';
+  const rows = refused.map(({ queue, id, data, reason }) => [queue, id, reason, data]);
+  return textTable(['QUEUE', 'REFUSED JOB', 'REASON', 'DATA'], rows);
+}
+
+function othersText({ otherManagers, otherManagersError }: StatusReport): string {
+  if (otherManagers === null) {
+    return `Whether others write EndpointSlices too is not known: ${otherManagersError ?? ''}`;
+  }
+  if (otherManagers.length === 0) return 'Nobody else writes EndpointSlices.';
+  const rows = otherManagers.map(({ service, manager, slices }) => [
+    service,
+    manager || '(none)',
+    plural(slices, 'slice'),
+  ]);
+  const hint = 'Two writers of the same workloads double their endpoints; stop one of them.';
+  return `${textTable(['SERVICE', 'OTHER MANAGER', 'WRITES'], rows)}\n${hint}`;
+}

@@ -1,0 +1,99 @@
+import type { Redis } from 'ioredis';
+import { describeError } from '../core/errors.ts';
+import { QUEUE_NAMES, type QueueName } from '../core/job.ts';
+import { formatKey, parseKey } from '../core/object-key.ts';
+import type { Logger } from '../core/logger.ts';
+import type { Config } from '../platform/config.ts';
+import type { FailedJob, QueueCounts } from '../platform/redis/queue/inspect.ts';
+import { openQueue } from '../platform/redis/queue/work-queue.ts';
+import { createStuckKeys } from '../platform/redis/stuck.ts';
+import { failuresKey } from '../platform/redis/view/keys.ts';
+import { liveWatchers, type WatcherBeat } from '../platform/redis/watchers.ts';
+import { findOtherManagers } from '../watcher/other-managers.ts';
+import { withKube } from './roles/clients.ts';
+
+/** What `status` shows; `-o json` prints it as it is. */
+export interface StatusReport {
+  readonly queues: Readonly<Record<QueueName, QueueCounts>>;
+  /** Keys that failed again and again, with the number of failures in a row. */
+  readonly stuck: readonly { readonly key: string; readonly failures: number }[];
+  readonly watchers: readonly WatcherBeat[];
+  /** Jobs that were refused for good, the latest first. */
+  readonly refused: readonly (FailedJob & { readonly queue: QueueName })[];
+  /** Services for which somebody else writes EndpointSlices too. */
+  readonly otherManagers:
+    | readonly { readonly service: string; readonly manager: string; readonly slices: number }[]
+    | null;
+  /** Why `otherManagers` is not known: the rest of the report needs no API server. */
+  readonly otherManagersError: string | null;
+}
+
+const REFUSED_SHOWN = 10;
+
+/**
+ * Collects the status from Redis and the API server. What only the latter knows is left out, with the
+ * reason, when it cannot be asked.
+ */
+export async function collectStatus(
+  config: Config,
+  redis: Redis,
+  log: Logger,
+  signal: AbortSignal,
+): Promise<StatusReport> {
+  const prefix = config.redisPrefix;
+  const queues = QUEUE_NAMES.map((name) => ({
+    name,
+    queue: openQueue({ name, prefix, log, redis }),
+  }));
+  try {
+    const [counts, refused, stuck, watchers, others] = await Promise.all([
+      Promise.all(queues.map(async ({ name, queue }) => [name, await queue.counts()] as const)),
+      Promise.all(
+        queues.map(async ({ name, queue }) =>
+          (await queue.failedJobs(REFUSED_SHOWN)).map((job) => ({ ...job, queue: name })),
+        ),
+      ),
+      readStuck(redis, prefix),
+      liveWatchers(redis, prefix),
+      readOthers(config, signal),
+    ]);
+    return {
+      queues: Object.fromEntries(counts) as Record<QueueName, QueueCounts>,
+      refused: refused.flat(),
+      stuck,
+      watchers: watchers.toSorted((a, b) => (a.id < b.id ? -1 : 1)),
+      ...others,
+    };
+  } finally {
+    await Promise.all(queues.map(({ queue }) => queue.close()));
+  }
+}
+
+async function readStuck(redis: Redis, prefix: string): Promise<StatusReport['stuck']> {
+  const keys = (await createStuckKeys(redis, prefix).list()).toSorted();
+  return Promise.all(
+    keys.map(async (text) => {
+      const { namespace, name } = parseKey(text);
+      const count = await redis.hget(failuresKey(prefix, namespace), name);
+      return { key: text, failures: Number(count ?? 0) };
+    }),
+  );
+}
+
+async function readOthers(
+  config: Config,
+  signal: AbortSignal,
+): Promise<Pick<StatusReport, 'otherManagers' | 'otherManagersError'>> {
+  try {
+    const found = await withKube(config, (client) =>
+      findOtherManagers(client, config.manager, signal),
+    );
+    const otherManagers = found
+      .map(({ key, manager, slices }) => ({ service: formatKey(key), manager, slices }))
+      .toSorted((a, b) => (`${a.service} ${a.manager}` < `${b.service} ${b.manager}` ? -1 : 1));
+    return { otherManagers, otherManagersError: null };
+  } catch (error) {
+    signal.throwIfAborted();
+    return { otherManagers: null, otherManagersError: describeError(error) };
+  }
+}
