@@ -38,7 +38,7 @@ export class ApiError extends TetherError {
   readonly what: string;
   readonly failure: ApiFailure;
   constructor(what: string, failure: ApiFailure) {
-    super(`${what}: ${failure.status} ${failure.reason}: ${failure.message}`);
+    super(`${what}: ${[failure.status, failure.reason].join(' ').trim()}: ${failure.message}`);
     this.name = 'ApiError';
     this.what = what;
     this.failure = failure;

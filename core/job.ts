@@ -9,7 +9,7 @@ import { formatKey, parseKey, type ObjectKey } from './object-key.ts';
 export type QueueName = 'service' | 'cluster';
 export const QUEUE_NAMES: readonly QueueName[] = ['service', 'cluster'];
 export const JOB_NAME = 'reconcile';
-export const DEFAULT_REDIS_PREFIX = 'tether';
+const DEFAULT_REDIS_PREFIX = 'tether';
 
 /** What BullMQ calls `prefix`, for an install whose Redis prefix is `prefix`. */
 export function queuePrefix(prefix: string = DEFAULT_REDIS_PREFIX): string {

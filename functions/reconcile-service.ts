@@ -1,12 +1,12 @@
 import { backoffMs } from '../core/backoff.ts';
 import { LockLostError, ShutdownError, TetherError, UnreachableError } from '../core/errors.ts';
-import type { ObjectKey } from '../core/object-key.ts';
+import { formatKey, type ObjectKey } from '../core/object-key.ts';
 import type { LeftOut, Outcome, ReconcileResult } from '../core/outcome.ts';
 import type { ServiceRecord, SliceRecord } from '../core/records.ts';
 import type { EndpointApi } from '../platform/kube/endpoint-api.ts';
 import type { ServiceView, Verdict, World } from '../platform/redis/view/service-view.ts';
 import { applyPlan, type ApplyResult, type WriteProblem } from './apply-plan.ts';
-import { acquireLease, type Lease } from './lease.ts';
+import { acquireLease, type Lease, type LeaseAnswer } from './lease.ts';
 import { planSlices } from './plan/plan-slices.ts';
 import type { PlanOptions, SlicePlan } from './plan/types.ts';
 import { readLive, restsOnUnknownAbsence } from './read-world.ts';
@@ -44,6 +44,8 @@ export interface ReconcileOptions {
 const MAX_ROUNDS = 5;
 /** A key that is locked elsewhere comes back after so many ms (spec: jobs). */
 const LOCKED_RETRY_MS = 200;
+/** Without Redis nobody can count; a key is put off as after so many failures (0.4 to 0.8 s). */
+const NO_REDIS_FAILURES = 5;
 /** Failures in a row wait from 50 ms to a minute (spec: jobs, guarantee 4). */
 export const FAILURE_BACKOFF = { baseMs: 50, capMs: 60_000 } as const;
 
@@ -60,15 +62,17 @@ export async function reconcileService(
   signal: AbortSignal,
   options: ReconcileOptions = {},
 ): Promise<Outcome> {
-  const { view, clock } = deps;
-  const answer = await acquireLease({
-    key,
-    token: deps.token(),
-    read: options.read !== 'live',
-    view,
-    signal,
-    monotonicMs: clock.monotonicMs,
-  });
+  const { view, clock, random } = deps;
+  const token = deps.token();
+  const read = options.read !== 'live';
+  let answer: LeaseAnswer;
+  try {
+    answer = await acquireLease({ key, token, read, view, signal, ...clock });
+  } catch (cause) {
+    const error = new UnreachableError(`take the lock of ${formatKey(key)}`, cause);
+    const afterMs = backoffMs(NO_REDIS_FAILURES, FAILURE_BACKOFF, random);
+    return { kind: 'retry', afterMs, failure: true, reason: error.message, error };
+  }
   if (!answer.held) {
     return { kind: 'retry', afterMs: LOCKED_RETRY_MS, failure: false, reason: 'locked elsewhere' };
   }
@@ -102,6 +106,15 @@ async function finish(
 function verdictOf(outcome: Outcome): Verdict {
   if (outcome.kind === 'done') return 'ok';
   return outcome.kind === 'retry' && outcome.failure ? 'failed' : 'neutral';
+}
+
+type Ending = WriteProblem & { readonly error: LockLostError | ShutdownError };
+
+function isTheEnd(problem: WriteProblem): problem is Ending {
+  return (
+    problem.kind === 'failed' &&
+    (problem.error instanceof LockLostError || problem.error instanceof ShutdownError)
+  );
 }
 
 /** One run of one key: reads, plans and applies until a plan went through, and keeps the tally. */
@@ -156,6 +169,9 @@ class Run {
     let { world, plan } = await this.#firstPlan();
     for (let round = 1; ; round++) {
       const result = await this.#apply(world, plan);
+      // Nobody's failure: no Event, no count; the key is somebody else's, or comes back.
+      const ended = result.problems.find(isTheEnd);
+      if (ended) throw ended.error;
       for (const problem of result.problems) {
         this.#deps.report.problem(this.#key, world.service, problem);
       }

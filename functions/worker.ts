@@ -1,4 +1,4 @@
-import { assertNever } from '../core/errors.ts';
+import { assertNever, describeError } from '../core/errors.ts';
 import type { Logger } from '../core/logger.ts';
 import { formatKey } from '../core/object-key.ts';
 import type { Outcome } from '../core/outcome.ts';
@@ -34,7 +34,7 @@ export function createServiceHandler(
         read: job.class === 'on-demand' ? 'live' : 'view',
         ...(job.at === undefined ? {} : { at: job.at }),
       });
-      await settleStuck(deps.stuck, formatKey(job.key), outcome);
+      await settleStuck(deps, formatKey(job.key), outcome);
       record(deps, job, outcome, monotonicMs() - startedAt);
       return toDisposition(outcome);
     } finally {
@@ -56,13 +56,14 @@ function toDisposition(outcome: Outcome): Disposition {
   }
 }
 
-async function settleStuck(
-  stuck: WorkerDeps['stuck'],
-  key: string,
-  outcome: Outcome,
-): Promise<void> {
-  if (outcome.kind === 'retry' && outcome.failures === STUCK_AFTER) await stuck.add(key);
-  if (outcome.kind === 'done' && outcome.failuresBefore >= STUCK_AFTER) await stuck.remove(key);
+/** The list of stuck keys is for people; a Redis that is away must not fail a run that was done. */
+async function settleStuck({ stuck, log }: WorkerDeps, key: string, outcome: Outcome) {
+  try {
+    if (outcome.kind === 'retry' && outcome.failures === STUCK_AFTER) await stuck.add(key);
+    if (outcome.kind === 'done' && outcome.failuresBefore >= STUCK_AFTER) await stuck.remove(key);
+  } catch (error) {
+    log.debug({ key, error: describeError(error) }, 'could not update the list of stuck keys');
+  }
 }
 
 /** One line an outcome; what changed nothing is of interest to debuggers only. */

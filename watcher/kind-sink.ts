@@ -1,8 +1,11 @@
 import type { ApiObject } from '../core/api-objects.ts';
 import type { Kind } from '../core/codec.ts';
+import { describeError } from '../core/errors.ts';
+import type { Logger } from '../core/logger.ts';
 import type { Change } from '../platform/redis/view/view-writer.ts';
-import { removalOf, upsertOf, vanishedAt } from './change-of.ts';
+import { upsertOf, vanishedAt } from './change-of.ts';
 import type { Dispatcher } from './dispatcher.ts';
+import type { EventPath } from './event-path.ts';
 import type { ReflectorSink, ReflectorState } from './reflector.ts';
 
 export interface KindSinkDeps {
@@ -11,12 +14,13 @@ export interface KindSinkDeps {
   readonly accepts: (namespace: string) => boolean;
   /** Names of this kind that the view has in each namespace; for what a list did not show. */
   readonly known: () => Promise<ReadonlyMap<string, readonly string[]>>;
-  /** Events are handed on so much later, ms; 0: at once. */
-  readonly delayMs: number;
+  /** Where events go; lists are applied at once. */
+  readonly events: EventPath;
   /** Milliseconds since 1970. */
   readonly now: () => number;
   /** A list is complete; `found` changes were unknown to the view. */
   readonly onListed: (kind: Kind, resourceVersion: string, found: number) => Promise<void>;
+  readonly log: Logger;
   readonly onState: (kind: Kind, state: ReflectorState) => void;
 }
 
@@ -26,23 +30,22 @@ export interface KindSinkDeps {
  */
 export class KindSink implements ReflectorSink<ApiObject> {
   readonly #deps: KindSinkDeps;
-  readonly #events: DelayedEvents;
   #listed = new Map<string, Set<string>>();
   #found = 0;
 
   constructor(deps: KindSinkDeps) {
     this.#deps = deps;
-    this.#events = new DelayedEvents(deps.dispatcher, deps.delayMs);
   }
 
   async onPage(items: readonly ApiObject[]): Promise<void> {
-    const { kind, accepts } = this.#deps;
+    const { accepts } = this.#deps;
     const changes = new Map<string, Change[]>();
     for (const item of items) {
       const { namespace = '', name = '' } = item.metadata ?? {};
       if (!accepts(namespace)) continue;
-      entry(changes, namespace, () => []).push(upsertOf(kind, item));
       entry(this.#listed, namespace, () => new Set<string>()).add(name);
+      const change = this.#read(item);
+      if (change) entry(changes, namespace, () => []).push(change);
     }
     this.#found += await this.#apply(changes);
   }
@@ -68,15 +71,13 @@ export class KindSink implements ReflectorSink<ApiObject> {
   }
 
   onEvent(type: 'ADDED' | 'MODIFIED' | 'DELETED', object: ApiObject): void {
-    const { kind, accepts, now } = this.#deps;
+    const { accepts, events, now } = this.#deps;
     const namespace = object.metadata?.namespace ?? '';
-    if (!accepts(namespace)) return;
-    const change = type === 'DELETED' ? removalOf(kind, object) : upsertOf(kind, object);
-    this.#events.push(namespace, change, now());
+    if (accepts(namespace)) events.push({ type, namespace, object, at: now() });
   }
 
   onBatchEnd(): void {
-    this.#events.flush();
+    this.#deps.events.flush();
   }
 
   onState(state: ReflectorState): void {
@@ -84,7 +85,18 @@ export class KindSink implements ReflectorSink<ApiObject> {
   }
 
   stop(): void {
-    this.#events.stop();
+    this.#deps.events.stop();
+  }
+
+  /** An object that cannot be read is passed over: it must not stop the list of all others. */
+  #read(item: ApiObject): Change | null {
+    try {
+      return upsertOf(this.#deps.kind, item);
+    } catch (error) {
+      const { namespace, name } = item.metadata ?? {};
+      this.#deps.log.error({ namespace, name, error: describeError(error) }, 'unreadable object');
+      return null;
+    }
   }
 
   async #apply(changes: ReadonlyMap<string, readonly Change[]>): Promise<number> {
@@ -94,50 +106,6 @@ export class KindSink implements ReflectorSink<ApiObject> {
       [...changes].map(([namespace, list]) => dispatcher.apply(namespace, list, seenAt)),
     );
     return counts.reduce((sum, count) => sum + count, 0);
-  }
-}
-
-type Push = Parameters<Dispatcher['push']>;
-
-/**
- * Hands events on after a while. Slices need it: two thirds of the echoes of our own writes come
- * before their writer has recorded them, and all of the records are there 50 ms later (measured), so
- * after 100 ms an echo is no news.
- */
-class DelayedEvents {
-  readonly #dispatcher: Dispatcher;
-  readonly #delayMs: number;
-  readonly #timers = new Set<NodeJS.Timeout>();
-  #batch: Push[] = [];
-
-  constructor(dispatcher: Dispatcher, delayMs: number) {
-    this.#dispatcher = dispatcher;
-    this.#delayMs = delayMs;
-  }
-
-  push(...event: Push): void {
-    this.#batch.push(event);
-  }
-
-  flush(): void {
-    const due = this.#batch;
-    this.#batch = [];
-    if (this.#delayMs === 0) return this.#handOn(due);
-    if (due.length === 0) return;
-    const timer = setTimeout(() => {
-      this.#timers.delete(timer);
-      this.#handOn(due);
-    }, this.#delayMs);
-    this.#timers.add(timer);
-  }
-
-  stop(): void {
-    for (const timer of this.#timers) clearTimeout(timer);
-  }
-
-  #handOn(events: readonly Push[]): void {
-    for (const event of events) this.#dispatcher.push(...event);
-    this.#dispatcher.flush();
   }
 }
 

@@ -7,15 +7,14 @@ import type { ObjectKey } from '../core/object-key.ts';
 import type { KubeClient } from '../platform/kube/client.ts';
 import { PATHS } from '../platform/kube/endpoint-api.ts';
 import type { WorkQueue } from '../platform/redis/queue/work-queue.ts';
+import type { History, IdentityStore } from '../platform/redis/view/identity.ts';
 import type { ViewWriter } from '../platform/redis/view/view-writer.ts';
 import { Dispatcher } from './dispatcher.ts';
+import { DirectPath, EchoFilter } from './event-path.ts';
 import { KindSink } from './kind-sink.ts';
 import { startReflector, type Reflector, type ReflectorState } from './reflector.ts';
 import { createSweeper, type Sweeper } from './sweeper.ts';
 import { HEARTBEAT, KINDS, ViewKeeper } from './view-keeper.ts';
-
-/** Slices are judged so much later than they arrive, ms (spec A4). */
-const SLICE_DELAY_MS = 100;
 
 const RESOURCES: Readonly<Record<Kind, string>> = {
   service: 'services',
@@ -27,9 +26,9 @@ export interface LocalWatcherDeps {
   readonly client: KubeClient;
   readonly queue: WorkQueue;
   readonly openView: (identity: string) => ViewWriter;
-  /** The identity before any list. */
-  readonly identity: string;
-  readonly observeList: (kind: Kind, resourceVersion: string) => Promise<string>;
+  readonly identities: Pick<IdentityStore, 'observeList' | 'identityOf'>;
+  /** As it was before this watcher. */
+  readonly history: History;
   readonly manager: string;
   readonly accepts: (namespace: string) => boolean;
   /** Longest silence of a watch, ms. */
@@ -40,6 +39,11 @@ export interface LocalWatcherDeps {
   readonly random: () => number;
   readonly report: WatchReport;
 }
+
+const LIST_AGAIN = {
+  moved: 'the history of the API server went back; listing everything again',
+  lost: 'Redis lost data while the view was being filled; listing everything again',
+} as const;
 
 export interface WatchReport {
   state(kind: Kind, state: ReflectorState): void;
@@ -60,6 +64,7 @@ export class LocalWatcher {
   readonly #heartbeat: NodeJS.Timeout;
   readonly #opened = Promise.withResolvers<undefined>();
   #rebuilding: Promise<void> | null = null;
+  #rebuildAgain = false;
   #found = 0;
   #stopped = false;
 
@@ -104,8 +109,12 @@ export class LocalWatcher {
     return this.#found;
   }
 
-  /** The view may have lost data: fills it anew and dirties every Service. */
+  /**
+   * The view may have lost data: fills it anew and dirties every Service. Asked again while it does,
+   * it does so once more afterwards: the first lists may have gone into what was lost.
+   */
   rebuild(reason: string): Promise<void> {
+    this.#rebuildAgain = this.#rebuilding !== null;
     this.#rebuilding ??= this.#rebuild(reason).finally(() => {
       this.#rebuilding = null;
     });
@@ -134,9 +143,13 @@ export class LocalWatcher {
       kind,
       accepts,
       now,
+      log,
       dispatcher: this.#dispatcher,
       known: () => this.#keeper.known(kind),
-      delayMs: kind === 'slice' ? SLICE_DELAY_MS : 0,
+      events:
+        kind === 'slice'
+          ? new EchoFilter(kind, this.#dispatcher, () => this.#keeper.writer, log)
+          : new DirectPath(kind, this.#dispatcher),
       onListed: (...list) => this.#onListed(...list),
       onState: report.state,
     });
@@ -151,8 +164,12 @@ export class LocalWatcher {
     this.#found += found;
     if (this.#keeper.inSync) this.#deps.report.foundByRelist(kind, found);
     const state = await this.#keeper.listed(kind, resourceVersion);
-    if (state === 'moved') {
-      this.#inBackground('rebuild', this.rebuild('the history of the API server went back'));
+    if (state === 'moved' || state === 'lost') {
+      const reason = LIST_AGAIN[state];
+      this.#deps.log.warn({ kind }, reason);
+      // Not awaited: this list must end before the next can begin. Into an empty view everything is
+      // news, so the lists dirty every Service.
+      this.#inBackground('relist', this.relist(reason));
     }
     if (state === 'opened') await this.#open();
   }
@@ -168,9 +185,12 @@ export class LocalWatcher {
   async #rebuild(reason: string): Promise<void> {
     await this.ready;
     if (this.#stopped) return;
-    this.#deps.log.warn({ reason }, 'filling the view anew');
-    this.#keeper.doubt();
-    await this.relist(reason);
+    do {
+      this.#rebuildAgain = false;
+      this.#deps.log.warn({ reason }, 'filling the view anew');
+      this.#keeper.doubt();
+      await this.relist(reason);
+    } while (this.#rebuildAgain && !this.#stopped);
     const at = this.#deps.now();
     const adds = (await this.services()).map((key) => ({ key, reason, at }));
     await this.#deps.queue.addResync(adds);

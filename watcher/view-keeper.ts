@@ -1,4 +1,5 @@
 import type { Kind } from '../core/codec.ts';
+import type { History, IdentityStore } from '../platform/redis/view/identity.ts';
 import type { ViewWriter } from '../platform/redis/view/view-writer.ts';
 
 export const KINDS: readonly Kind[] = ['service', 'workload', 'slice'];
@@ -8,30 +9,38 @@ export const HEARTBEAT = { everyMs: 3_000, ttlMs: 10_000 } as const;
 
 export interface ViewKeeperDeps {
   readonly openView: (identity: string) => ViewWriter;
-  /** The identity before any list. */
-  readonly identity: string;
-  /** Notes a list's version in Redis and gives the identity that it belongs to. */
-  readonly observeList: (kind: Kind, resourceVersion: string) => Promise<string>;
+  readonly identities: Pick<IdentityStore, 'observeList' | 'identityOf'>;
+  /** As it was before any list of this watcher. */
+  readonly history: History;
   /** Kinds whose watch is healthy now. */
   readonly healthyKinds: () => readonly Kind[];
 }
 
 /**
+ * What a complete list means for the view. `moved`: the API server's history went back, and the view
+ * is another one now. `lost`: Redis lost data while the view was being filled. After either, all kinds
+ * must be listed again. `opened`: the view has just come in sync.
+ */
+export type Listed = 'moved' | 'lost' | 'incomplete' | 'opened' | 'kept';
+
+/**
  * Whether the view is in sync, and what keeps it marked so: each namespace carries a birth mark from
- * the moment it was filled (its absence later means that Redis lost the data) and one mark a kind
- * that expires unless a watcher whose watch of that kind is healthy prolongs it.
+ * before its first object is put there (its absence later means that Redis lost the data) and one
+ * mark a kind that expires unless a watcher whose watch of that kind is healthy prolongs it.
  */
 export class ViewKeeper {
   readonly #deps: ViewKeeperDeps;
   readonly #births = new Map<string, string>();
   readonly #seen = new Set<string>();
   readonly #listed = new Set<Kind>();
+  #history: History;
   #writer: ViewWriter;
   #inSync = false;
 
   constructor(deps: ViewKeeperDeps) {
     this.#deps = deps;
-    this.#writer = deps.openView(deps.identity);
+    this.#history = deps.history;
+    this.#writer = deps.openView(deps.identities.identityOf(deps.history));
   }
 
   get writer(): ViewWriter {
@@ -42,29 +51,32 @@ export class ViewKeeper {
     return this.#inSync;
   }
 
-  /** A namespace has objects; one that is new to a view in sync is marked at once. */
+  /** A namespace is about to get objects; one that is new to a view in sync is marked at once. */
   async seen(namespace: string): Promise<void> {
     this.#seen.add(namespace);
-    if (!this.#inSync || this.#births.has(namespace)) return;
-    await this.#mark(namespace, this.#deps.healthyKinds());
+    if (this.#births.has(namespace)) return;
+    await this.#open(namespace);
+    if (this.#inSync) await this.#mark(namespace, this.#deps.healthyKinds());
   }
 
-  /** A list of one kind is complete. `moved`: it belongs to another identity than the view's. */
-  async listed(
-    kind: Kind,
-    resourceVersion: string,
-  ): Promise<'moved' | 'opened' | 'incomplete' | 'kept'> {
-    const identity = await this.#deps.observeList(kind, resourceVersion);
+  /** A list of one kind is complete: it is in the view. */
+  async listed(kind: Kind, resourceVersion: string): Promise<Listed> {
+    const { identities, openView } = this.#deps;
+    this.#history = await identities.observeList(kind, resourceVersion, this.#history);
+    const identity = identities.identityOf(this.#history);
     if (identity !== this.#writer.keys.identity) {
-      this.#writer = this.#deps.openView(identity);
+      this.#writer = openView(identity);
       this.doubt();
       return 'moved';
     }
     this.#listed.add(kind);
     if (this.#inSync) return 'kept';
     if (this.#listed.size < KINDS.length) return 'incomplete';
-    const namespaces = await this.namespaces();
-    await Promise.all(namespaces.map((namespace) => this.#mark(namespace, KINDS)));
+    const lost = await this.#markAll(await this.namespaces(), KINDS);
+    if (lost.length > 0) {
+      this.doubt();
+      return 'lost';
+    }
     this.#inSync = true;
     return 'opened';
   }
@@ -91,19 +103,23 @@ export class ViewKeeper {
   /** Prolongs the marks; gives the namespaces whose data is gone. */
   async beat(): Promise<string[]> {
     if (!this.#inSync) return [];
-    const kinds = this.#deps.healthyKinds();
-    const lost: string[] = [];
-    const beatOne = async ([namespace, birth]: [string, string]): Promise<void> => {
-      const alive = await this.#writer.heartbeat(namespace, birth, HEARTBEAT.ttlMs, kinds);
-      if (!alive) lost.push(namespace);
-    };
-    await Promise.all([...this.#births].map(beatOne));
-    return lost;
+    return this.#markAll([...this.#births.keys()], this.#deps.healthyKinds());
   }
 
-  async #mark(namespace: string, kinds: readonly Kind[]): Promise<void> {
+  async #markAll(namespaces: readonly string[], kinds: readonly Kind[]): Promise<string[]> {
+    const marked = await Promise.all(namespaces.map((namespace) => this.#mark(namespace, kinds)));
+    return namespaces.filter((_, at) => !marked[at]);
+  }
+
+  /** False when the data that was put there since its birth mark was made is gone. */
+  async #mark(namespace: string, kinds: readonly Kind[]): Promise<boolean> {
+    const birth = this.#births.get(namespace) ?? (await this.#open(namespace));
+    return this.#writer.heartbeat(namespace, birth, HEARTBEAT.ttlMs, kinds);
+  }
+
+  async #open(namespace: string): Promise<string> {
     const birth = await this.#writer.open(namespace);
     this.#births.set(namespace, birth);
-    await this.#writer.heartbeat(namespace, birth, HEARTBEAT.ttlMs, kinds);
+    return birth;
   }
 }

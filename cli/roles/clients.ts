@@ -20,7 +20,9 @@ export async function withKube<T>(
   config: Config,
   use: (client: KubeClient) => Promise<T>,
 ): Promise<T> {
-  const client = createKubeClient(await loadKubeConfig(kubeOptions(config)));
+  const client = createKubeClient(await loadKubeConfig(kubeOptions(config)), {
+    timeoutMs: config.requestTimeoutMs,
+  });
   try {
     return await use(client);
   } finally {

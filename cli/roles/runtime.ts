@@ -7,6 +7,8 @@ import { createEventSink, type EventSink } from '../../platform/kube/events.ts';
 import { loadKubeConfig } from '../../platform/kube/kubeconfig.ts';
 import { checkRedis, connectRedis } from '../../platform/redis/connect.ts';
 import type { Check } from '../../platform/telemetry/health.ts';
+import { openQueue, type WorkQueue } from '../../platform/redis/queue/work-queue.ts';
+import { createStuckKeys, type StuckKeys } from '../../platform/redis/stuck.ts';
 import { createLogger, type OwnedLogger } from '../../platform/telemetry/logger.ts';
 import { createMetrics, type Metrics } from '../../platform/telemetry/metrics.ts';
 import { kubeOptions } from './clients.ts';
@@ -18,6 +20,9 @@ export interface Runtime {
   readonly redisUrl: string;
   /** Fails at once while Redis is away instead of queueing commands. */
   readonly redis: Redis;
+  /** The queue of Service keys, for adding and counting. */
+  readonly queue: WorkQueue;
+  readonly stuck: StuckKeys;
   readonly client: KubeClient;
   /** UID of the kube-system namespace: which cluster this is. */
   readonly clusterUid: string;
@@ -57,7 +62,11 @@ export async function runRoles(options: RunOptions): Promise<void> {
   const metrics = createMetrics();
   const access = await loadKubeConfig(kubeOptions(config));
   const connections = Math.max(32, config.concurrency + 8);
-  const client = createKubeClient(access, { connections, observe: metrics.api });
+  const client = createKubeClient(access, {
+    connections,
+    timeoutMs: config.requestTimeoutMs,
+    observe: metrics.api,
+  });
   const back: (() => void)[] = [];
   const onReconnect = (): void => back.forEach((listener) => listener());
   const redis = connectRedis(redisUrl, 'producer', { log, onReconnect });
@@ -70,8 +79,15 @@ export async function runRoles(options: RunOptions): Promise<void> {
     const events = createEventSink({ client, component: config.manager, log, observe });
     const id = `${hostname()}-${process.pid}-${randomUUID().slice(0, 8)}`;
     const onRedisBack = (listener: () => void): void => void back.push(listener);
-    const shared = { config, redisUrl, redis, client, clusterUid, log, metrics, events };
-    await serve({ ...shared, id, signal, onRedisBack }, options.start);
+    const queue = openQueue({ name: 'service', prefix: config.redisPrefix, log, redis });
+    const stuck = createStuckKeys(redis, config.redisPrefix);
+    metrics.shareFrom(async () => {
+      const [counts, keys] = await Promise.all([queue.counts(), stuck.list()]);
+      return { depth: counts.waiting + counts.prioritized, stuck: keys.length };
+    });
+    const shared = { config, redisUrl, redis, queue, stuck, client, clusterUid };
+    await serve({ ...shared, log, metrics, events, id, signal, onRedisBack }, options.start);
+    await queue.close();
   } finally {
     await client.close();
     redis.disconnect();

@@ -5,12 +5,8 @@ import { describeError } from '../../core/errors.ts';
 import { namespacePredicate } from '../../core/namespace-filter.ts';
 import { formatKey } from '../../core/object-key.ts';
 import { claimTurn } from '../../platform/redis/claims.ts';
-import { openQueue, type WorkQueue } from '../../platform/redis/queue/work-queue.ts';
-import {
-  currentIdentity,
-  firstIdentity,
-  observeListVersion,
-} from '../../platform/redis/view/identity.ts';
+import type { WorkQueue } from '../../platform/redis/queue/work-queue.ts';
+import { createIdentityStore } from '../../platform/redis/view/identity.ts';
 import { createViewWriter } from '../../platform/redis/view/view-writer.ts';
 import { beatWatcher, forgetWatcher } from '../../platform/redis/watchers.ts';
 import { flagCheck, freshnessCheck, type Check } from '../../platform/telemetry/health.ts';
@@ -26,9 +22,8 @@ const BEAT_MS = 3_000;
 export async function startWatcherRole(runtime: Runtime): Promise<Role> {
   const { config, redis, log } = runtime;
   const ending = new AbortController();
-  const queue = openQueue({ name: 'service', prefix: config.redisPrefix, log, redis });
-  const counted = countAdds(queue, runtime);
-  const watcher = await openWatcher(runtime, counted);
+  const queue = countAdds(runtime);
+  const watcher = await openWatcher(runtime, queue);
   runtime.onRedisBack(() =>
     inBackground(runtime, watcher.rebuild('the connection to Redis was lost')),
   );
@@ -36,12 +31,15 @@ export async function startWatcherRole(runtime: Runtime): Promise<Role> {
     intervalMs: config.resyncMs,
     claim: (ms) => claimTurn(redis, config.redisPrefix, 'resync', runtime.id, ms),
     watcher,
-    queue: counted,
+    queue,
     log,
     now: Date.now,
     inspect: () => warnOfOtherManagers(runtime),
     signal: ending.signal,
   });
+  runtime.metrics.watch.contactsFrom(() =>
+    [...watcher.health().kinds].map(([kind, health]) => [kind, health.lastContactMs] as const),
+  );
   const stopBeating = startBeating(runtime, watcher);
   inBackground(runtime, resyncing);
   inBackground(
@@ -59,7 +57,6 @@ export async function startWatcherRole(runtime: Runtime): Promise<Role> {
       stopBeating();
       await watcher.stop();
       await forgetWatcher(redis, config.redisPrefix, runtime.id).catch(() => undefined);
-      await queue.close();
     },
   };
 }
@@ -67,12 +64,13 @@ export async function startWatcherRole(runtime: Runtime): Promise<Role> {
 async function openWatcher(runtime: Runtime, queue: WorkQueue): Promise<LocalWatcher> {
   const { config, redis, client, clusterUid, log } = runtime;
   const prefix = config.redisPrefix;
+  const identities = createIdentityStore(redis, prefix, clusterUid);
   return new LocalWatcher({
     client,
     queue,
     openView: (identity) => createViewWriter(redis, { prefix, identity }, randomUUID),
-    identity: (await currentIdentity(redis, prefix, clusterUid)) ?? firstIdentity(clusterUid),
-    observeList: (kind, version) => observeListVersion(redis, prefix, clusterUid, kind, version),
+    identities,
+    history: await identities.history(),
     manager: config.manager,
     accepts: namespacePredicate({
       include: config.includeNamespaces,
@@ -104,7 +102,6 @@ function livenessOf(watcher: LocalWatcher, idleMs: number): Check[] {
 function watchReport({ log, metrics }: Runtime): WatchReport {
   return {
     state: (kind, state) => {
-      metrics.watch.contact(kind);
       if (state.kind === 'retrying') metrics.watch.restarted(kind);
       if (state.kind === 'waiting-for-kind') log.warn({ kind, reason: state.reason }, 'waiting');
     },
@@ -115,7 +112,7 @@ function watchReport({ log, metrics }: Runtime): WatchReport {
   };
 }
 
-function countAdds(queue: WorkQueue, { metrics }: Runtime): WorkQueue {
+function countAdds({ queue, metrics }: Runtime): WorkQueue {
   return {
     ...queue,
     addEvents: async (adds) => {

@@ -4,8 +4,6 @@ import { createRunReport } from '../../functions/run-report.ts';
 import { createServiceHandler } from '../../functions/worker.ts';
 import { createEndpointApi } from '../../platform/kube/endpoint-api.ts';
 import { startConsumer, type Consumer } from '../../platform/redis/queue/consumer.ts';
-import { openQueue } from '../../platform/redis/queue/work-queue.ts';
-import { createStuckKeys } from '../../platform/redis/stuck.ts';
 import { createIdentitySource } from '../../platform/redis/view/identity-source.ts';
 import { createServiceView } from '../../platform/redis/view/service-view.ts';
 import { flagCheck, freshnessCheck } from '../../platform/telemetry/health.ts';
@@ -16,23 +14,16 @@ const SILENCE_MS = 30_000;
 
 /** Takes Service keys from the queue and makes their slices true. Any number may run. */
 export async function startWorkerRole(runtime: Runtime): Promise<Role> {
-  const { config, redis, redisUrl, log, metrics } = runtime;
-  const prefix = config.redisPrefix;
-  const stuck = createStuckKeys(redis, prefix);
-  const queue = openQueue({ name: 'service', prefix, log, redis });
+  const { config, redisUrl, stuck, log, metrics } = runtime;
   const reconcile = await reconcileDeps(runtime);
   const consumer = startConsumer({
     redisUrl,
-    prefix,
+    prefix: config.redisPrefix,
     name: 'service',
     concurrency: config.concurrency,
     log,
     handle: createServiceHandler({ stuck, log, metrics, reconcile }),
     onInvalid: (id, error) => log.warn({ job: id, field: error.field }, error.message),
-  });
-  metrics.shareFrom(async () => {
-    const [counts, keys] = await Promise.all([queue.counts(), stuck.list()]);
-    return { depth: counts.waiting + counts.prioritized, stuck: keys.length };
   });
   return {
     ready: Promise.resolve(),
@@ -41,7 +32,6 @@ export async function startWorkerRole(runtime: Runtime): Promise<Role> {
       const { unfinished } = await consumer.drain(config.drainMs);
       if (unfinished > 0) log.warn({ unfinished }, 'runs were cut short and put back');
       await runtime.events.flush();
-      await queue.close();
     },
   };
 }

@@ -81,6 +81,19 @@ function reconnectAfter(error: Error): false | 2 {
  * they would be told apart here, by the scheme.
  */
 function parseRedisUrl(text: string): RedisOptions {
+  const url = plausibleUrl(text);
+  const { hostname, port, username, password, protocol } = url;
+  return {
+    host: hostname.replace(/^\[(.*)\]$/, '$1'),
+    port: port === '' ? 6379 : Number(port),
+    db: Number(url.pathname.slice(1)),
+    ...(username === '' ? {} : { username: decode(username) }),
+    ...(password === '' ? {} : { password: decode(password) }),
+    ...(protocol === 'rediss:' ? { tls: {} } : {}),
+  };
+}
+
+function plausibleUrl(text: string): URL {
   const url = URL.canParse(text) ? new URL(text) : undefined;
   if (url === undefined || url.hostname === '' || url.search !== '' || url.hash !== '') {
     // The text holds a password, most likely: say what is expected instead of what was given.
@@ -90,21 +103,12 @@ function parseRedisUrl(text: string): RedisOptions {
     );
   }
   if (url.protocol !== 'redis:' && url.protocol !== 'rediss:') {
-    throw invalid(
-      `the Redis URL begins with ${url.protocol}// instead of redis:// or rediss:// (TLS)`,
-    );
+    throw invalid('the Redis URL must begin with redis:// or, for TLS, rediss://');
   }
-  const db = url.pathname.replace(/^\/$/, '').slice(1);
-  if (!/^\d{0,4}$/.test(db))
+  if (!/^\/?\d{0,4}$/.test(url.pathname)) {
     throw invalid('the Redis URL must end with the number of a database, such as /0');
-  return {
-    host: url.hostname.replace(/^\[(.*)\]$/, '$1'),
-    port: url.port === '' ? 6379 : Number(url.port),
-    db: Number(db),
-    ...(url.username === '' ? {} : { username: decode(url.username) }),
-    ...(url.password === '' ? {} : { password: decode(url.password) }),
-    ...(url.protocol === 'rediss:' ? { tls: {} } : {}),
-  };
+  }
+  return url;
 }
 
 function decode(part: string): string {

@@ -5,6 +5,7 @@
 -- KEYS[1]  lock of the key
 -- ARGV     token, base, key of the failure counts, service name, 'ok'|'failed'|'neutral', tombstone TTL
 --          (ms), then five for each slice: name, rv, uid, index, body; an empty body: it was deleted
+--          (only whoever holds the lock may touch the count: it is the running one's)
 -- Returns  { held 0|1, failures before, failures now }
 local token, base, failures, service, verdict, ttl = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5], ARGV[6]
 local held = redis.call('GET', KEYS[1]) == token
@@ -24,7 +25,7 @@ if held then
   end
   redis.call('DEL', KEYS[1])
 end
-if verdict == 'failed' then
+if verdict == 'failed' and held then
   now = redis.call('HINCRBY', failures, service, 1)
 elseif verdict == 'ok' and held and before > 0 then
   redis.call('HDEL', failures, service)

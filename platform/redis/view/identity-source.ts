@@ -1,5 +1,5 @@
 import type { Redis } from 'ioredis';
-import { currentIdentity, firstIdentity } from './identity.ts';
+import { currentIdentity } from './identity.ts';
 
 /** The identity of the view that watchers fill now, as a worker knows it. */
 export interface IdentitySource {
@@ -17,8 +17,7 @@ export async function createIdentitySource(
   clusterUid: string,
   monotonicMs: () => number,
 ): Promise<IdentitySource> {
-  const look = async (): Promise<string> =>
-    (await currentIdentity(redis, prefix, clusterUid)) ?? firstIdentity(clusterUid);
+  const look = (): Promise<string> => currentIdentity(redis, prefix, clusterUid);
   let identity = await look();
   let lookedAt = monotonicMs();
   return {

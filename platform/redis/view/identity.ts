@@ -1,36 +1,60 @@
 import type { Redis } from 'ioredis';
+import type { Kind } from '../../../core/codec.ts';
 import { loadScript, runScript } from '../scripts.ts';
 import { epochKey } from './keys.ts';
 
 const observeList = loadScript('observe-list');
 
+/** What is known of the API server's history: its epoch, and for each kind the newest list. */
+export interface History {
+  readonly epoch: string;
+  readonly versions: ReadonlyMap<Kind, string>;
+}
+
 /**
- * Notes the resourceVersion of a list and gives the view's identity. A list older than one seen
- * before (etcd was restored from a backup) begins a new epoch, hence another identity.
+ * The view's identity: the UID of the cluster and the epoch of its history. A list older than what
+ * its own watcher had noted before it asked (etcd was restored from a backup) begins a new epoch.
  */
-export async function observeListVersion(
+export interface IdentityStore {
+  /** To be read before the first list is asked for. */
+  history(): Promise<History>;
+  /** Notes a list; `before` is the history as it was known when the list was asked for. */
+  observeList(kind: Kind, resourceVersion: string, before: History): Promise<History>;
+  identityOf(history: History): string;
+}
+
+export function createIdentityStore(
   redis: Redis,
   prefix: string,
   clusterUid: string,
-  kind: string,
-  resourceVersion: string,
-): Promise<string> {
+): IdentityStore {
   const key = epochKey(prefix, clusterUid);
-  const epoch = await runScript(redis, observeList, [key], [kind, resourceVersion]);
-  return `${clusterUid}.${String(epoch)}`;
+  return {
+    history: async () => {
+      const { epoch = FIRST_EPOCH, ...fields } = await redis.hgetall(key);
+      const versions = Object.entries(fields).map(
+        ([field, version]) => [field.replace('rv:', '') as Kind, version] as const,
+      );
+      return { epoch, versions: new Map(versions) };
+    },
+    observeList: async (kind, resourceVersion, before) => {
+      const args = [kind, resourceVersion, before.versions.get(kind) ?? '', before.epoch];
+      const epoch = String(await runScript(redis, observeList, [key], args));
+      const kept = epoch === before.epoch ? before.versions : new Map<Kind, string>();
+      return { epoch, versions: new Map([...kept, [kind, resourceVersion]]) };
+    },
+    identityOf: ({ epoch }) => `${clusterUid}.${epoch}`,
+  };
 }
 
-/** The identity before any list was noted. */
-export function firstIdentity(clusterUid: string): string {
-  return `${clusterUid}.1`;
-}
+const FIRST_EPOCH = '1';
 
-/** The identity that watchers fill at present; null when none has, or Redis lost its data. */
+/** The identity that watchers fill at present. */
 export async function currentIdentity(
   redis: Redis,
   prefix: string,
   clusterUid: string,
-): Promise<string | null> {
-  const epoch = await redis.hget(epochKey(prefix, clusterUid), 'epoch');
-  return epoch === null ? null : `${clusterUid}.${epoch}`;
+): Promise<string> {
+  const epoch = (await redis.hget(epochKey(prefix, clusterUid), 'epoch')) ?? FIRST_EPOCH;
+  return `${clusterUid}.${epoch}`;
 }

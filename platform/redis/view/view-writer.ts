@@ -21,6 +21,13 @@ export type Change =
       readonly uid: string;
     };
 
+/** One version of one object. */
+export interface Version {
+  readonly name: string;
+  readonly rv: string;
+  readonly uid: string;
+}
+
 export type DirtyReason = Kind;
 
 export interface Applied {
@@ -42,6 +49,8 @@ export interface ViewWriter {
   settle(namespace: string, score: string, services: readonly string[]): Promise<void>;
   /** Pending keys that have waited `olderThanMs` or more: left behind by whoever made them dirty. */
   overdue(namespace: string, olderThanMs: number): Promise<Pick<Applied, 'dirty' | 'score'>>;
+  /** Which of these versions the view does not know yet, in the same order. */
+  news(namespace: string, kind: Kind, versions: readonly Version[]): Promise<boolean[]>;
   /** Names of one kind that the view has in a namespace. */
   names(namespace: string, kind: Kind): Promise<string[]>;
   /** Namespaces that have a view. */
@@ -58,6 +67,7 @@ export interface ViewWriter {
 }
 
 const applyChanges = loadScript('apply-changes');
+const news = loadScript('news');
 const settlePending = loadScript('settle-pending');
 const heartbeat = loadScript('heartbeat');
 
@@ -79,6 +89,15 @@ export function createViewWriter(redis: Redis, keys: ViewKeys, birth: () => stri
       const names = await redis.zrangebyscore(pendingKey(keys, namespace), '-inf', limit);
       const dirty = names.map((service) => ({ service, why: 'service' as const }));
       return { dirty, score: String(limit) };
+    },
+    news: async (namespace, kind, versions) => {
+      const args = [
+        viewBase(keys, namespace),
+        kind,
+        ...versions.flatMap(({ name, rv, uid }) => [name, rv, uid]),
+      ];
+      const answers = await runScript(redis, news, [pendingKey(keys, namespace)], args);
+      return (answers as number[]).map((answer) => answer === 1);
     },
     names: (namespace, kind) => redis.hkeys(`${viewBase(keys, namespace)}${kind}`),
     namespaces: () => redis.smembers(namespacesKey(keys)),

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
-import { observeListVersion } from '../../../platform/redis/view/identity.ts';
+import { createIdentityStore } from '../../../platform/redis/view/identity.ts';
 import { eventually } from '../../support/eventually.ts';
 import {
   NS,
@@ -185,11 +185,26 @@ describe('marks', () => {
 });
 
 describe('the identity', () => {
-  it('begins a new epoch when a list is older than one seen before', async () => {
-    const list = (rv: string) => observeListVersion(f.redis, f.prefix, 'c', 'service', rv);
-    expect(await list('100')).toBe('c.1');
-    expect(await list('250')).toBe('c.1');
-    expect(await list('99')).toBe('c.2');
-    expect(await list('120')).toBe('c.2');
+  it('begins a new epoch when a list is older than what its watcher had seen before it asked', async () => {
+    const store = createIdentityStore(f.redis, f.prefix, 'c');
+    const first = await store.observeList('service', '100', await store.history());
+    expect(store.identityOf(first)).toBe('c.1');
+    const restored = await store.observeList('service', '99', first);
+    expect(store.identityOf(restored)).toBe('c.2');
+    expect(store.identityOf(await store.observeList('service', '120', restored))).toBe('c.2');
+  });
+
+  it('is begun once, though every watcher finds out', async () => {
+    const store = createIdentityStore(f.redis, f.prefix, 'c');
+    const before = await store.observeList('service', '100', await store.history());
+    await store.observeList('service', '99', before);
+    expect(store.identityOf(await store.observeList('service', '98', before))).toBe('c.2');
+  });
+
+  it('stays when two watchers note their lists in another order than they were made', async () => {
+    const store = createIdentityStore(f.redis, f.prefix, 'c');
+    const before = await store.observeList('service', '100', await store.history());
+    await store.observeList('service', '250', before);
+    expect(store.identityOf(await store.observeList('service', '200', before))).toBe('c.1');
   });
 });

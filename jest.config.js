@@ -1,0 +1,47 @@
+/** Strips types and leaves the module syntax alone, as Node itself does. */
+const transform = {
+  '^.+\\.ts$': [
+    '@swc/jest',
+    {
+      swcrc: false,
+      jsc: {
+        target: 'es2024',
+        parser: { syntax: 'typescript', explicitResourceManagement: true },
+      },
+      module: { type: 'es6' },
+    },
+  ],
+};
+
+const shared = {
+  rootDir: import.meta.dirname,
+  extensionsToTreatAsEsm: ['.ts'],
+  moduleFileExtensions: ['ts', 'js', 'mjs', 'cjs', 'json', 'node'],
+  modulePathIgnorePatterns: ['<rootDir>/dist/'],
+  // Fails a test file that leaves sockets, timers or child processes behind.
+  testEnvironment: '<rootDir>/test/support/leak-check-environment.ts',
+  globalTeardown: '<rootDir>/test/support/global-teardown.ts',
+  transform,
+};
+
+/** @type {import('jest').Config} */
+export default {
+  maxWorkers: 2,
+  testTimeout: 60_000,
+  projects: [
+    {
+      ...shared,
+      displayName: 'unit',
+      // A shared Redis alone: a unit run starts no API server.
+      globalSetup: '<rootDir>/test/support/global-setup-redis.ts',
+      testMatch: ['<rootDir>/test/{unit,contract}/**/*.test.ts'],
+    },
+    {
+      ...shared,
+      displayName: 'integration',
+      // A shared Redis and a control plane.
+      globalSetup: '<rootDir>/test/support/global-setup.ts',
+      testMatch: ['<rootDir>/test/{integration,parity,chaos}/**/*.test.ts'],
+    },
+  ],
+};

@@ -1,0 +1,91 @@
+import { isDnsLabel } from '../../core/object-key.ts';
+
+/*
+ * Each parser turns the text of an option into its value, or says in a few words what it wants
+ * instead; `config.ts` puts the option's name and the text in front. Hand-written: importing a schema
+ * library costs more than the whole start otherwise takes.
+ */
+
+/** The value, or what was expected of the text. */
+export type Parsed<T> =
+  { readonly ok: true; readonly value: T } | { readonly ok: false; readonly expected: string };
+
+export type Parser<T> = (text: string) => Parsed<T>;
+
+function good<T>(value: T): Parsed<T> {
+  return { ok: true, value };
+}
+
+function bad(expected: string): { readonly ok: false; readonly expected: string } {
+  return { ok: false, expected };
+}
+
+/** A whole number within limits, both included. */
+export function wholeNumber(min: number, max: number, unit = ''): Parser<number> {
+  const expected = `a whole number from ${min} to ${max}${unit === '' ? '' : ` (${unit})`}`;
+  return (text) => {
+    const value = /^\d{1,15}$/.test(text) ? Number(text) : NaN;
+    return value >= min && value <= max ? good(value) : bad(expected);
+  };
+}
+
+/** Seconds, fractions allowed; the value is in milliseconds. */
+export function seconds(min: number, max: number): Parser<number> {
+  return (text) => {
+    const value = /^\d{1,9}(\.\d{1,3})?$/.test(text) ? Number(text) : NaN;
+    if (value >= min && value <= max) return good(Math.round(value * 1000));
+    return bad(`seconds from ${min} to ${max}, without a unit`);
+  };
+}
+
+/** One of a few words. */
+export function oneOf<const T extends string>(...words: readonly T[]): Parser<T> {
+  return (text) => {
+    const value = words.find((word) => word === text);
+    return value === undefined ? bad(`one of ${words.join(', ')}`) : good(value);
+  };
+}
+
+export const namespaceName: Parser<string> = (text) =>
+  isDnsLabel(text) ? good(text) : bad('the name of a namespace (lower case, digits and "-")');
+
+/** `a,b`; nothing at all is an empty list. */
+export const namespaceList: Parser<readonly string[]> = (text) => {
+  const names = text
+    .split(',')
+    .map((name) => name.trim())
+    .filter((name) => name !== '');
+  const wrong = names.find((name) => !isDnsLabel(name));
+  if (wrong === undefined) return good([...new Set(names)].sort());
+  return bad(`names of namespaces with commas between (${JSON.stringify(wrong)} is none)`);
+};
+
+/** What a label may have for a value: the manager's name ends up in one. */
+export const labelValue: Parser<string> = (text) =>
+  /^[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$/.test(text)
+    ? good(text)
+    : bad(
+        'a label value: up to 63 letters, digits, "-", "_" or ".", a letter or digit at both ends',
+      );
+
+/** Braces and colons have a meaning in the names of Redis keys. */
+export const keyPrefix: Parser<string> = (text) =>
+  /^[A-Za-z0-9_.-]{1,64}$/.test(text)
+    ? good(text)
+    : bad('up to 64 letters, digits, "-", "_" or "."');
+
+export const hostName: Parser<string> = (text) =>
+  text === '*' || /^[A-Za-z0-9.:-]{1,253}$/.test(text)
+    ? good(text)
+    : bad('an IP address or a host name, or "*" for every address');
+
+export const redisUrl: Parser<string> = (text) => {
+  const expected =
+    'a URL such as redis://HOST:6379, with USER:PASSWORD and @ before HOST, or rediss:// for TLS';
+  if (!URL.canParse(text)) return bad(expected);
+  const { protocol, hostname, pathname } = new URL(text);
+  const right = ['redis:', 'rediss:'].includes(protocol) && hostname !== '';
+  return right && /^(\/\d{0,4})?$/.test(pathname) ? good(text) : bad(expected);
+};
+
+export const anyText: Parser<string> = (text) => good(text);

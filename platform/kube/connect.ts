@@ -1,0 +1,110 @@
+import { isIP } from 'node:net';
+import { lookup as dnsLookup } from 'node:dns';
+import type { LookupFunction } from 'node:net';
+import { buildConnector } from 'undici';
+import type { KubeAccess } from './kubeconfig-access.ts';
+import type { ClientCertificate } from './credentials.ts';
+
+/** A connection must stand within this time (ms), TLS included. */
+export const CONNECT_TIMEOUT_MS = 5_000;
+
+/**
+ * Says why an address may not be connected to, undefined when it may. It is asked for every address
+ * at every connect, after name resolution, so that a name cannot resolve to something else later.
+ */
+export type AddressRule = (address: string) => string | undefined;
+
+type Connector = ReturnType<typeof buildConnector>;
+type Callback = Parameters<Connector>[1];
+
+/** An address that the rule refuses. */
+class AddressRefusedError extends Error {
+  constructor(host: string, address: string, reason: string) {
+    super(host === address ? `${address}: ${reason}` : `${host} resolves to ${address}: ${reason}`);
+    this.name = 'AddressRefusedError';
+  }
+}
+
+/**
+ * Makes connections to the API server: HTTP/1.1 only (the fastest here: docs and facts), with the
+ * client certificate of the moment, so that a rotated one is used by the next connection.
+ */
+export function apiServerConnector(access: KubeAccess, rule: AddressRule | undefined): Connector {
+  let last:
+    { readonly pem: ClientCertificate | undefined; readonly connect: Connector } | undefined;
+  const connectorFor = (pem: ClientCertificate | undefined): Connector => {
+    if (last === undefined || last.pem?.cert !== pem?.cert || last.pem?.key !== pem?.key) {
+      last = { pem, connect: buildConnector(tlsOptions(access, pem, rule)) };
+    }
+    return last.connect;
+  };
+  return (options, callback) => {
+    const refusal = refuseLiteral(options.hostname, rule);
+    if (refusal !== undefined) return void callback(refusal, null);
+    const pem = access.credentials.clientCertificate();
+    if (!(pem instanceof Promise)) return connectorFor(pem)(options, callback);
+    pem.then(
+      (ready) => connectorFor(ready)(options, callback),
+      (error: unknown) => callback(error instanceof Error ? error : new Error(String(error)), null),
+    );
+  };
+}
+
+/** Makes connections to a proxy, which the address rule covers as well. */
+export function proxyConnector(rule: AddressRule | undefined): Connector {
+  const connect = buildConnector({ ...common(rule) });
+  return (options, callback: Callback) => {
+    const refusal = refuseLiteral(options.hostname, rule);
+    if (refusal !== undefined) callback(refusal, null);
+    else connect(options, callback);
+  };
+}
+
+/** TLS options of the API server. */
+export function tlsOptions(
+  access: KubeAccess,
+  pem: ClientCertificate | undefined,
+  rule: AddressRule | undefined,
+): Parameters<typeof buildConnector>[0] & object {
+  return {
+    ...common(rule),
+    rejectUnauthorized: !access.insecure,
+    ...(access.ca === undefined ? {} : { ca: access.ca }),
+    ...(access.tlsServerName === undefined ? {} : { servername: access.tlsServerName }),
+    ...(pem === undefined ? {} : { cert: pem.cert, key: pem.key }),
+  };
+}
+
+function common(rule: AddressRule | undefined): {
+  allowH2: false;
+  timeout: number;
+  lookup?: LookupFunction;
+} {
+  const base = { allowH2: false, timeout: CONNECT_TIMEOUT_MS } as const;
+  return rule === undefined ? base : { ...base, lookup: guardedLookup(rule) };
+}
+
+function refuseLiteral(hostname: string, rule: AddressRule | undefined): Error | undefined {
+  const bare = hostname.replace(/^\[|\]$/g, '');
+  if (rule === undefined || isIP(bare) === 0) return undefined;
+  const reason = rule(bare);
+  return reason === undefined ? undefined : new AddressRefusedError(bare, bare, reason);
+}
+
+/** Resolution in which one refused address refuses the name: no racing between good and bad. */
+function guardedLookup(rule: AddressRule): LookupFunction {
+  return (hostname, options, callback) => {
+    dnsLookup(hostname, { ...options, all: true }, (error, found) => {
+      if (error !== null) return void callback(error, []);
+      for (const { address } of found) {
+        const reason = rule(address);
+        if (reason !== undefined) {
+          return void callback(new AddressRefusedError(hostname, address, reason), []);
+        }
+      }
+      const first = found[0];
+      if (options.all === true || first === undefined) return void callback(null, found);
+      callback(null, first.address, first.family);
+    });
+  };
+}

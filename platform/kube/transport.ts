@@ -1,0 +1,184 @@
+import { Pool, ProxyAgent } from 'undici';
+import type { Dispatcher } from 'undici';
+import { apiServerConnector, proxyConnector, tlsOptions, CONNECT_TIMEOUT_MS } from './connect.ts';
+import type { AddressRule } from './connect.ts';
+import type { ClientCertificate, MaybePromise } from './credentials.ts';
+import type { KubeAccess } from './kubeconfig-access.ts';
+
+/** The connections to one API server under one credential, and the headers of each request. */
+export interface Transport {
+  /** `scheme://host:port`, what a dispatcher wants. */
+  readonly origin: string;
+  /** `host:port`, for people. */
+  readonly server: string;
+  /** Path prefix of the server, '' as a rule. */
+  readonly prefix: string;
+  requests(): Dispatcher;
+  /** Apart from the requests, without a limit: a watch keeps its connection for minutes. */
+  watches(): Dispatcher;
+  /** Names and values in turn; a promise only while a credential is being read. */
+  headers(contentType: string): MaybePromise<string[]>;
+  readonly maxAnswerBytes: number;
+  /** After a 401: credentials are read anew, and a changed certificate gets new connections. */
+  unauthorized(): void;
+  /** Cuts credentials out of a text that came from the other side. */
+  redact(text: string): string;
+  /** Ends every connection and everything under way. */
+  close(): Promise<void>;
+}
+
+export interface TransportOptions {
+  /** Most connections for requests; more requests than that wait. */
+  readonly connections: number;
+  readonly addressRule?: AddressRule;
+  /** Most bytes of one answer. */
+  readonly maxAnswerBytes: number;
+}
+
+/** How long an idle connection is kept, in ms: shorter than load balancers usually allow. */
+const KEEP_ALIVE_MS = 30_000;
+const USER_AGENT = 'tether';
+
+/** Opens nothing yet: connections are made by the first requests. */
+export function createTransport(access: KubeAccess, options: TransportOptions): Transport {
+  const url = new URL(access.server);
+  const headers = headerCache(access);
+  const retired = new Set<Pools>();
+  let pools = makePools(access, url.origin, options);
+  let certificate = certificateAtHand(access)?.cert;
+  let closed = false;
+  const recycleIfRotated = async (): Promise<void> => {
+    const latest = (await access.credentials.clientCertificate())?.cert;
+    if (closed || latest === certificate) return;
+    certificate = latest;
+    const old = pools;
+    pools = makePools(access, url.origin, options);
+    retired.add(old);
+    // What is under way may end in peace.
+    await Promise.all([old.requests.close(), old.watches.close()]);
+    retired.delete(old);
+  };
+  return {
+    origin: url.origin,
+    server: url.port === '' ? `${url.hostname}:${url.protocol === 'https:' ? 443 : 80}` : url.host,
+    prefix: url.pathname.replace(/\/+$/, ''),
+    maxAnswerBytes: options.maxAnswerBytes,
+    requests: () => pools.requests,
+    watches: () => pools.watches,
+    headers: headers.get,
+    unauthorized() {
+      access.credentials.refused();
+      recycleIfRotated().catch(() => undefined);
+    },
+    redact: headers.redact,
+    async close() {
+      closed = true;
+      const all = [pools, ...retired].flatMap((old) => [old.requests, old.watches]);
+      await Promise.all(all.map((dispatcher) => dispatcher.destroy()));
+    },
+  };
+}
+
+/** undefined as well while a plugin or file has yet to give it. */
+function certificateAtHand(access: KubeAccess): ClientCertificate | undefined {
+  const certificate = access.credentials.clientCertificate();
+  if (!(certificate instanceof Promise)) return certificate;
+  // Whoever connects will meet the same failure and report it.
+  certificate.catch(() => undefined);
+  return undefined;
+}
+
+interface Pools {
+  readonly requests: Dispatcher;
+  readonly watches: Dispatcher;
+}
+
+function makePools(access: KubeAccess, origin: string, options: TransportOptions): Pools {
+  const make = (connections: number | null): Dispatcher =>
+    access.proxyUrl === undefined
+      ? directPool(access, origin, connections, options.addressRule)
+      : proxiedPool(access, access.proxyUrl, connections, options.addressRule);
+  return { requests: make(options.connections), watches: make(null) };
+}
+
+/** Deadlines are the client's own, per request: undici's are coarse and per phase. */
+const POOL_OPTIONS = {
+  pipelining: 1,
+  headersTimeout: 0,
+  bodyTimeout: 0,
+  keepAliveTimeout: KEEP_ALIVE_MS,
+  allowH2: false,
+} as const;
+
+function directPool(
+  access: KubeAccess,
+  origin: string,
+  connections: number | null,
+  rule: AddressRule | undefined,
+): Dispatcher {
+  return new Pool(origin, {
+    ...POOL_OPTIONS,
+    connections,
+    connect: apiServerConnector(access, rule),
+  });
+}
+
+function proxiedPool(
+  access: KubeAccess,
+  proxyUrl: string,
+  connections: number | null,
+  rule: AddressRule | undefined,
+): Dispatcher {
+  if (rule !== undefined && proxyUrl.startsWith('socks')) {
+    throw new Error('proxy-url: a socks5 proxy cannot be used where addresses are restricted');
+  }
+  const connect = proxyConnector(rule);
+  // Fixed for this pool: a rotated certificate makes the server answer 401, and that a new pool.
+  const pem = certificateAtHand(access);
+  return new ProxyAgent({
+    ...POOL_OPTIONS,
+    uri: proxyUrl,
+    connections,
+    connectTimeout: CONNECT_TIMEOUT_MS,
+    // Always CONNECT, so that the one connector above, with its rule, is the only way out.
+    proxyTunnel: true,
+    requestTls: tlsOptions(access, pem, undefined),
+    clientFactory: (uri) => new Pool(uri, { ...POOL_OPTIONS, connect }),
+  });
+}
+
+interface HeaderCache {
+  get(contentType: string): MaybePromise<string[]>;
+  redact(text: string): string;
+}
+
+/** Headers are built once a credential and content type: this runs for every request. */
+function headerCache(access: KubeAccess): HeaderCache {
+  let current: string | undefined;
+  let byType = new Map<string, string[]>();
+  const build = (authorization: string | undefined, contentType: string): string[] => {
+    if (authorization !== current) {
+      current = authorization;
+      byType = new Map();
+    }
+    const known = byType.get(contentType);
+    if (known !== undefined) return known;
+    const headers = ['accept', 'application/json', 'user-agent', USER_AGENT];
+    if (authorization !== undefined) headers.push('authorization', authorization);
+    if (contentType !== '') headers.push('content-type', contentType);
+    headers.push(...(access.headers ?? []));
+    byType.set(contentType, headers);
+    return headers;
+  };
+  return {
+    get(contentType) {
+      const authorization = access.credentials.authorization();
+      if (!(authorization instanceof Promise)) return build(authorization, contentType);
+      return authorization.then((ready) => build(ready, contentType));
+    },
+    redact(text) {
+      const secret = current?.replace(/^\S+ /, '') ?? '';
+      return secret === '' ? text : text.replaceAll(secret, '[redacted]');
+    },
+  };
+}

@@ -1,0 +1,198 @@
+import type { Worker, WorkerOptions } from 'bullmq';
+import type { Redis } from 'ioredis';
+import { setTimeout as delay } from 'node:timers/promises';
+import {
+  describeError,
+  LockLostError,
+  ShutdownError,
+  type InvalidInputError,
+} from '../../../core/errors.ts';
+import { queuePrefix, type QueueName } from '../../../core/job.ts';
+import type { Logger } from '../../../core/logger.ts';
+import { connectRedis } from '../connect.ts';
+import { loadWorker } from './bullmq.ts';
+import type { Handle } from './disposition.ts';
+import { createRunner, type Runner } from './run-job.ts';
+import { KEEP_FAILED } from './settle-job.ts';
+
+export interface ConsumerOptions {
+  readonly redisUrl: string;
+  /** TETHER_REDIS_PREFIX, without braces. */
+  readonly prefix: string;
+  readonly name: QueueName;
+  /** How many jobs run at a time. */
+  readonly concurrency: number;
+  readonly log: Logger;
+  /** Looks at one key. Should end soon after the signal is aborted; must not write after that. */
+  readonly handle: Handle;
+  /** A job was refused by its schema. */
+  readonly onInvalid?: (jobId: string, error: InvalidInputError) => void;
+  /** A job of a worker that died was put back. */
+  readonly onStalled?: (jobId: string) => void;
+}
+
+export interface ConsumerHealth {
+  /** Runs under way. */
+  readonly active: number;
+  /** How long the longest of them has been running; 0 when there is none. */
+  readonly oldestActiveMs: number;
+  /** Since a job was taken or ended, or since the empty queue was last looked at (every second). */
+  readonly lastProgressMs: number;
+  readonly connected: boolean;
+}
+
+export interface Consumer {
+  /**
+   * Takes no more jobs, lets those under way end for `deadlineMs`, then aborts their signals and puts
+   * them back, for another worker to take at once. A function that ignores its signal for a second is
+   * left alone; its job comes back once this process has ended. Gives how many did not finish.
+   */
+  drain(deadlineMs: number): Promise<{ readonly unfinished: number }>;
+  health(): ConsumerHealth;
+}
+
+/*
+ * A job of a killed worker runs again after 1.5-2.2 s: its lock must expire, and be looked at. Longer
+ * values make that gap longer; shorter ones mistake a busy event loop for a dead worker.
+ */
+const LOCK_MS = 2000;
+const LOCK_RENEW_MS = 600;
+const STALLED_CHECK_MS = 500;
+/** BullMQ fails a job that was on a dying worker more often than this. No key is ever given up. */
+const MAX_STALLED = 1_000_000_000;
+/** How long an idle worker blocks. Bounds how late a backed-off job of a dead worker can be. */
+const IDLE_BLOCK_S = 1;
+/** After a failed fetch; BullMQ waits 15 s unless told otherwise. */
+const FETCH_RETRY_MS = 200;
+const COMPLAIN_EVERY_MS = 1000;
+const CONNECTION_FAULT = /ECONN|EPIPE|ETIMEDOUT|Connection is closed|[Ss]ocket/;
+/** From an aborted signal to giving the run up. */
+const GRACE_MS = 1000;
+
+/** Starts taking jobs from a queue, at once and until `drain`. */
+export function startConsumer(options: ConsumerOptions): Consumer {
+  const { redisUrl, prefix, name, log, handle } = options;
+  const bullmq = loadWorker();
+  const redis = connectRedis(redisUrl, 'consumer', { log });
+  let progressAt = performance.now();
+  const progress = (): void => {
+    progressAt = performance.now();
+  };
+  const onInvalid = options.onInvalid ?? (() => undefined);
+  const backend = () => worker.getBackend();
+  const runner = createRunner({ redis, prefix, name, log, bullmq, handle, backend, onInvalid });
+  const worker: Worker = new bullmq.Worker(
+    name,
+    async (job, token) => {
+      progress();
+      return await runner.process(job, token).finally(progress);
+    },
+    workerOptions(redis, options),
+    watchfulBackend(bullmq.createRedisBackend, progress),
+  );
+  listen(worker, runner, options);
+  return {
+    drain: (deadlineMs) => drain(worker, runner, redis, deadlineMs),
+    health: () => {
+      const now = performance.now();
+      const started = [...runner.active.values()].map((run) => run.startedAt);
+      return {
+        active: started.length,
+        oldestActiveMs: started.length === 0 ? 0 : now - Math.min(...started),
+        lastProgressMs: now - progressAt,
+        connected: redis.status === 'ready',
+      };
+    },
+  };
+}
+
+function workerOptions(connection: Redis, { prefix, concurrency }: ConsumerOptions): WorkerOptions {
+  return {
+    connection,
+    prefix: queuePrefix(prefix),
+    concurrency,
+    lockDuration: LOCK_MS,
+    lockRenewTime: LOCK_RENEW_MS,
+    stalledInterval: STALLED_CHECK_MS,
+    maxStalledCount: MAX_STALLED,
+    drainDelay: IDLE_BLOCK_S,
+    runRetryDelay: FETCH_RETRY_MS,
+    // For jobs that end before their processor starts; run-job.ts sets it for each of the others.
+    removeOnComplete: { count: 0 },
+    removeOnFail: { count: KEEP_FAILED },
+    // Not skipVersionCheck: BullMQ would take the server for an old one, whose blocking commands
+    // wait for whole seconds.
+  };
+}
+
+type BackendFactory = ReturnType<typeof loadWorker>['createRedisBackend'];
+
+/**
+ * BullMQ's backend, but for how long it blocks: never for more than a second, also when it knows that
+ * the next job is due later. So the loop is seen to turn, and a connection that died is noticed.
+ */
+function watchfulBackend(create: BackendFactory, progress: () => void): BackendFactory {
+  return (name, opts, kind) => {
+    const backend = create(name, opts, kind);
+    const wait = backend.waitForJob.bind(backend);
+    backend.waitForJob = async (seconds) => {
+      const found = await wait(Math.min(seconds, IDLE_BLOCK_S));
+      progress();
+      return found;
+    };
+    return backend;
+  };
+}
+
+function listen(worker: Worker, runner: Runner, { log, name, onStalled }: ConsumerOptions): void {
+  let complainedAt = -Infinity;
+  worker.on('error', (error) => {
+    const text = describeError(error);
+    // The connection itself tells about outages, and whatever else happens may do so 5 times a second.
+    const quiet =
+      CONNECTION_FAULT.test(text) || performance.now() - complainedAt < COMPLAIN_EVERY_MS;
+    if (!quiet) complainedAt = performance.now();
+    log[quiet ? 'debug' : 'warn']({ queue: name }, `worker of queue ${name}: ${text}`);
+  });
+  worker.on('stalled', (jobId) => {
+    log.info({ queue: name, job: jobId }, `job ${jobId} of a worker that died was put back`);
+    onStalled?.(jobId);
+  });
+  // This process was paused, or cut off, for longer than its locks last.
+  worker.on('lockRenewalFailed', (jobIds) => {
+    for (const id of jobIds) {
+      const run = runner.active.get(id);
+      if (run !== undefined) run.controller.abort(new LockLostError(run.key));
+    }
+  });
+}
+
+async function drain(
+  worker: Worker,
+  runner: Runner,
+  redis: Redis,
+  deadlineMs: number,
+): Promise<{ readonly unfinished: number }> {
+  let ended = false;
+  const closed = worker.close().then(
+    () => (ended = true),
+    () => (ended = true),
+  );
+  await within(closed, deadlineMs);
+  const left = [...runner.active.values()];
+  for (const run of left) run.controller.abort(new ShutdownError());
+  if (!ended) await within(closed, GRACE_MS);
+  for (const run of runner.active.values()) run.abandon();
+  if (!ended) await within(closed, GRACE_MS);
+  // Redis is away: what it was to be told cannot be told any more, and comes back by stalling.
+  redis.disconnect();
+  if (!ended) await within(closed, GRACE_MS);
+  return { unfinished: left.length };
+}
+
+async function within(work: Promise<unknown>, ms: number): Promise<void> {
+  const timer = new AbortController();
+  const late = delay(ms, undefined, { signal: timer.signal }).catch(() => undefined);
+  await Promise.race([work, late]);
+  timer.abort();
+}

@@ -1,0 +1,22 @@
+import type { TetherError } from '../../../core/errors.ts';
+import type { ReconcileJob } from '../../../core/job.ts';
+import type { JobClass } from './classes.ts';
+
+/** A job as the function sees it. */
+export interface ConsumedJob extends ReconcileJob {
+  readonly id: string;
+  readonly class: JobClass;
+  /** When the job was added, ms since 1970, by the clock of whoever added it. */
+  readonly enqueuedAt: number;
+}
+
+/** What is to become of a job. */
+export type Disposition =
+  /** Done. `result` is JSON and small: `--wait` prints it. */
+  | { readonly kind: 'complete'; readonly result: unknown }
+  /** Again after `delayMs`, or at once when its key is dirtied before. Never given up. */
+  | { readonly kind: 'later'; readonly delayMs: number; readonly reason: string }
+  /** No use in trying again; kept for inspection. */
+  | { readonly kind: 'reject'; readonly error: TetherError };
+
+export type Handle = (job: ConsumedJob, signal: AbortSignal) => Promise<Disposition>;

@@ -1,0 +1,143 @@
+import type { Job, Worker } from 'bullmq';
+import type { Redis } from 'ioredis';
+import { assertNever, describeError, type TetherError } from '../../../core/errors.ts';
+import { MAX_REASON_LENGTH, queuePrefix, type QueueName } from '../../../core/job.ts';
+import type { Logger } from '../../../core/logger.ts';
+import { runScript } from '../scripts.ts';
+import type { loadWorker } from './bullmq.ts';
+import type { Disposition } from './disposition.ts';
+import { storable, writeOutcome, type OutcomeEntry } from './outcomes.ts';
+import { loadQueueScript } from './scripts.ts';
+
+export interface SettleDeps {
+  readonly redis: Redis;
+  readonly prefix: string;
+  readonly name: QueueName;
+  readonly log: Logger;
+  readonly bullmq: Pick<ReturnType<typeof loadWorker>, 'DelayedError' | 'UnrecoverableError'>;
+  /** The worker's, which needs the runner first. */
+  readonly backend: () => Pick<ReturnType<Worker['getBackend']>, 'retryJob'>;
+}
+
+/** A job that this worker has, and the token of its lock. */
+export interface Mine {
+  readonly job: Job;
+  readonly id: string;
+  readonly token: string;
+}
+
+/** How a run ended: by its function, by its signal, or not at all. */
+export type Ending =
+  Disposition | { readonly kind: 'interrupted' } | { readonly kind: 'abandoned' };
+
+/** Jobs that were refused for good are kept up to this number. */
+export const KEEP_FAILED = 1000;
+/** Data of a refused job that is longer is shortened: 1,000 jobs of 1 MB would fill Redis. */
+const KEEP_DATA = 4096;
+const SHOWN = 200;
+const runNow = loadQueueScript('run-now');
+
+/**
+ * Does with a job what its function said. BullMQ takes what this returns, or throws, as the end of
+ * the job; its own retries are never used, so that jobs behave alike whatever options somebody added
+ * them with.
+ */
+export async function settle(deps: SettleDeps, mine: Mine, ending: Ending): Promise<unknown> {
+  switch (ending.kind) {
+    case 'complete':
+      return complete(deps, mine, ending.result);
+    case 'later':
+      return await putOff(deps, mine, ending);
+    case 'reject':
+      return await fail(deps, mine, ending.error);
+    case 'interrupted':
+      return await putBack(deps, mine);
+    case 'abandoned':
+      // As if this process had died: nobody may start the key while the function still runs.
+      throw new deps.bullmq.DelayedError();
+    default:
+      return assertNever(ending);
+  }
+}
+
+/** Only what somebody may wait for has a result; BullMQ copies it into its stream of events. */
+function complete(deps: SettleDeps, mine: Mine, result: unknown): unknown {
+  // A job that is kept swallows the next add of its id, whatever options it was added with.
+  mine.job.opts.removeOnComplete = true;
+  if (mine.job.deduplicationId !== undefined) return undefined;
+  const stored = storable(result);
+  tellOutcome(deps, mine, { kind: 'completed', result: stored });
+  return stored;
+}
+
+/** BullMQ takes the error as the end of the job, and keeps it among the failed ones. */
+export async function fail(deps: SettleDeps, mine: Mine, error: TetherError): Promise<never> {
+  mine.job.opts.removeOnFail = { count: KEEP_FAILED };
+  const reason = error.message.slice(0, MAX_REASON_LENGTH);
+  tellOutcome(deps, mine, { kind: 'failed', reason });
+  deps.log.warn({ job: mine.id, code: error.code }, `job ${mine.id} is refused: ${reason}`);
+  throw new deps.bullmq.UnrecoverableError(reason);
+}
+
+async function putOff(
+  deps: SettleDeps,
+  mine: Mine,
+  { delayMs, reason }: Extract<Disposition, { kind: 'later' }>,
+): Promise<never> {
+  const { job, id, token } = mine;
+  tellOutcome(deps, mine, { kind: 'retry', reason: reason.slice(0, MAX_REASON_LENGTH) });
+  await unlessTaken(deps, mine, async () => {
+    await job.moveToDelayed(Date.now() + Math.max(0, Math.round(delayMs)), token);
+    if (job.deduplicationId === undefined) return;
+    const base = `${queuePrefix(deps.prefix)}:${deps.name}:`;
+    const keys = ['delayed', `dn:${job.deduplicationId}`, 'marker', id].map((key) => base + key);
+    await runScript(deps.redis, runNow, keys, [id]);
+  });
+  throw new deps.bullmq.DelayedError();
+}
+
+/** For another worker to take at once: by no clock, and not through the delayed jobs. */
+async function putBack(deps: SettleDeps, mine: Mine): Promise<never> {
+  await unlessTaken(deps, mine, () => deps.backend().retryJob(mine.id, true, mine.token));
+  throw new deps.bullmq.DelayedError();
+}
+
+/**
+ * Moves the job, unless it has gone to somebody else meanwhile (this process was paused for longer
+ * than its lock): then it is theirs. Whatever fails here leaves the job active without a lock, and
+ * it comes back by stalling.
+ */
+async function unlessTaken(
+  deps: SettleDeps,
+  { id }: Mine,
+  move: () => Promise<unknown>,
+): Promise<void> {
+  try {
+    await move();
+  } catch (error) {
+    deps.log.warn({ job: id }, `job ${id} was not moved: ${describeError(error)}`);
+  }
+}
+
+/**
+ * Tells those who wait for an on-demand job; nobody waits for others. Sent ahead of the command that
+ * ends the job on the same connection, so it is there first, and costs no time.
+ */
+function tellOutcome(deps: SettleDeps, { job, id }: Mine, entry: OutcomeEntry): void {
+  if (job.deduplicationId !== undefined) return;
+  const address = { prefix: deps.prefix, name: deps.name, jobId: id };
+  writeOutcome(deps.redis, address, entry).catch((error: unknown) => {
+    deps.log.warn({ job: id }, `the outcome of job ${id} is lost: ${describeError(error)}`);
+  });
+}
+
+/** Makes the data of a job that will be kept short. */
+export async function shortenData({ job, id }: Mine, log: Logger): Promise<void> {
+  try {
+    const text = JSON.stringify(job.data) ?? '';
+    if (text.length > KEEP_DATA) await job.updateData({ refused: text.slice(0, SHOWN) });
+  } catch (error) {
+    // Such as data nested so deep that it cannot be written again.
+    log.warn({ job: id }, `the data of job ${id} is kept as it is: ${describeError(error)}`);
+  }
+}

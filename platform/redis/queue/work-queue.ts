@@ -1,0 +1,176 @@
+import type { JobsOptions, Queue } from 'bullmq';
+import type { Redis } from 'ioredis';
+import { describeError, InvalidInputError, UnreachableError } from '../../../core/errors.ts';
+import { JOB_NAME, jobData, queuePrefix, type JobData, type QueueName } from '../../../core/job.ts';
+import type { Logger } from '../../../core/logger.ts';
+import type { ObjectKey } from '../../../core/object-key.ts';
+import { connectRedis } from '../connect.ts';
+import { runScript } from '../scripts.ts';
+import { loadQueue } from './bullmq.ts';
+import { deduplicationIds, eventOptions, resyncOptions } from './classes.ts';
+import { countJobs, failedJobs, type FailedJob, type QueueCounts } from './inspect.ts';
+import { readOutcome, type JobReport } from './outcomes.ts';
+import { loadQueueScript } from './scripts.ts';
+
+/** One key to be looked at. */
+export interface Add {
+  readonly key: ObjectKey;
+  /** Why, for logs; at most 1,000 characters. */
+  readonly reason: string;
+  /** When the change was seen, ms since 1970. Of the adds that become one run, the first is kept. */
+  readonly at: number;
+}
+
+/** One queue, from the side of those who put work into it (spec: queue, Jobs; docs/queue.md). */
+export interface WorkQueue {
+  /**
+   * Something changed. One round trip for each 500 adds.
+   *
+   * All methods: @throws UnreachableError when Redis is away, at once, or gives no answer within 2 s.
+   * Adding again is always safe. @throws InvalidInputError for what no worker would take.
+   */
+  addEvents(adds: readonly Add[]): Promise<void>;
+  /** Nothing is known to have changed: last in line. */
+  addResync(adds: readonly Add[]): Promise<void>;
+  /** Somebody asks: first in line. Gives the id to wait for. */
+  addOnDemand(key: ObjectKey, reason: string): Promise<string>;
+  /**
+   * Waits for what comes of an on-demand job, on a connection of its own; a waiter that comes up to
+   * two minutes late misses nothing. `pending` once `timeoutMs` is over.
+   */
+  waitFor(
+    jobId: string,
+    options: { readonly timeoutMs: number; readonly signal?: AbortSignal },
+  ): Promise<JobReport>;
+  counts(): Promise<QueueCounts>;
+  /** Jobs that were refused for good, the latest first. */
+  failedJobs(limit: number): Promise<readonly FailedJob[]>;
+  close(): Promise<void>;
+}
+
+export interface OpenQueueOptions {
+  readonly name: QueueName;
+  /** TETHER_REDIS_PREFIX, without braces. */
+  readonly prefix: string;
+  readonly log: Logger;
+  /** A URL, or a connection of role `producer` that stays the caller's. */
+  readonly redis: string | Redis;
+}
+
+/** Bounds how long Redis is busy with one call (about 10 ms). */
+const CHUNK = 500;
+
+const orphans = loadQueueScript('free-orphans');
+
+/** Opens a queue for adding and inspecting. Returns at once; the connection is made meanwhile. */
+export function openQueue(options: OpenQueueOptions): WorkQueue {
+  const { name, prefix, log } = options;
+  const owned = typeof options.redis === 'string';
+  const redis =
+    typeof options.redis === 'string'
+      ? connectRedis(options.redis, 'producer', { log })
+      : options.redis;
+  const queue = openBullQueue(redis, options);
+  const context = { redis, queue, name, prefix };
+  return {
+    addEvents: (adds) => addAll(context, adds, eventOptions),
+    addResync: async (adds) => {
+      await freeOrphans(context, adds);
+      await addAll(context, adds, resyncOptions);
+    },
+    addOnDemand: async (key, reason) => {
+      const data = jobData({ key, reason, at: Date.now() });
+      const job = await orUnreachable(context, 'add a job', () => queue.add(JOB_NAME, data));
+      if (job.id === undefined) throw new TypeError('BullMQ added a job without an id');
+      return job.id;
+    },
+    waitFor: (jobId, waitOptions) => waitFor(context, jobId, waitOptions),
+    counts: () => orUnreachable(context, 'count jobs', () => countJobs(redis, prefix, name)),
+    failedJobs: (limit) =>
+      orUnreachable(context, 'list failed jobs', () => failedJobs(queue, limit)),
+    close: async () => {
+      await queue.close();
+      if (owned) redis.disconnect();
+    },
+  };
+}
+
+interface Context {
+  readonly redis: Redis;
+  readonly queue: Queue<JobData>;
+  readonly name: QueueName;
+  readonly prefix: string;
+}
+
+function openBullQueue(redis: Redis, { name, prefix, log }: OpenQueueOptions): Queue<JobData> {
+  const QueueClass = loadQueue();
+  const queue = new QueueClass<JobData>(name, {
+    connection: redis,
+    prefix: queuePrefix(prefix),
+    // checkRedis has looked already, and says it better.
+    skipVersionCheck: true,
+  });
+  // The connection itself tells about outages; without a listener they would end the process.
+  queue.on('error', (error) => log.debug({ queue: name }, `queue: ${describeError(error)}`));
+  return queue;
+}
+
+async function addAll(
+  context: Context,
+  adds: readonly Add[],
+  optionsFor: (key: ObjectKey) => JobsOptions,
+): Promise<void> {
+  for (let from = 0; from < adds.length; from += CHUNK) {
+    const jobs = adds
+      .slice(from, from + CHUNK)
+      .map((add) => ({ name: JOB_NAME, data: jobData(add), opts: optionsFor(add.key) }));
+    await orUnreachable(context, `add ${jobs.length} jobs`, () => context.queue.addBulk(jobs));
+  }
+}
+
+/** A resync is what heals everything else, so it heals the queue itself first. */
+async function freeOrphans(context: Context, adds: readonly Add[]): Promise<void> {
+  const base = `${queuePrefix(context.prefix)}:${context.name}:`;
+  const keys = ['wait', 'active', 'prioritized', 'delayed'].map((key) => base + key);
+  for (let from = 0; from < adds.length; from += CHUNK) {
+    const ids = adds.slice(from, from + CHUNK).flatMap(({ key }) => deduplicationIds(key));
+    await orUnreachable(context, 'look for orphaned jobs', () =>
+      runScript(context.redis, orphans, keys, [base, ...ids]),
+    );
+  }
+}
+
+async function waitFor(
+  { redis, prefix, name }: Context,
+  jobId: string,
+  options: { readonly timeoutMs: number; readonly signal?: AbortSignal },
+): Promise<JobReport> {
+  const own = redis.duplicate({
+    enableOfflineQueue: true,
+    commandTimeout: undefined,
+    maxRetriesPerRequest: null,
+  });
+  // `redis` goes to the same server and tells about its outages.
+  own.on('error', () => undefined);
+  try {
+    return await readOutcome(own, { prefix, name, jobId }, options);
+  } finally {
+    own.disconnect();
+  }
+}
+
+/** BullMQ would wait for the first connection for ever, whatever the connection's options say. */
+async function orUnreachable<T>(
+  { redis, name }: Context,
+  what: string,
+  command: () => Promise<T>,
+): Promise<T> {
+  const failed = (cause: unknown): UnreachableError =>
+    new UnreachableError(`queue ${name}: ${what}`, cause);
+  if (redis.status !== 'ready') throw failed(new Error(`not connected to Redis (${redis.status})`));
+  try {
+    return await command();
+  } catch (error) {
+    throw error instanceof InvalidInputError ? error : failed(error);
+  }
+}

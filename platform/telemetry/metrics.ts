@@ -1,0 +1,215 @@
+import type { Outcome, ReconcileResult } from '../../core/outcome.ts';
+import type { EventResult } from '../kube/events.ts';
+import {
+  createCounter,
+  createGauge,
+  createHistogram,
+  type Counter,
+  type Family,
+} from './metrics/families.ts';
+import { createQueueMetrics, type QueueMetrics } from './metrics/queue-metrics.ts';
+import { createServiceState } from './metrics/service-state.ts';
+import { createWatchMetrics, type WatchMetrics } from './metrics/watch-metrics.ts';
+
+/** What is known of Redis and the queue only by asking; asked once a scrape. */
+export interface SharedState {
+  /** Keys that wait in the queue. */
+  readonly depth: number;
+  /** Keys that failed so often in a row that somebody should look. */
+  readonly stuck: number;
+}
+
+/** What a process records about itself. docs/metrics.md lists the names; recording never throws. */
+export interface Metrics {
+  readonly queue: QueueMetrics;
+  readonly reconcile: {
+    /** A run came to its end; `result` where it was done. */
+    finished(key: string, outcome: Outcome['kind'], result?: ReconcileResult): void;
+    /** From the time a change was seen (a job's `at`) to the last write that it led to, in ms. */
+    eventToWrite(ms: number): void;
+    lockLost(): void;
+    /** The view could not answer, so that a run read live. */
+    viewMissed(): void;
+  };
+  readonly api: {
+    /**
+     * A request to the API server is over; fits KubeClientOptions.observe. `code` is the HTTP status,
+     * or 0 when there was none. Writes to `endpointslices` count as slice writes as well; how long a
+     * watch lasted says nothing and is left out.
+     */
+    onRequest(verb: string, resource: string, code: number, seconds: number): void;
+  };
+  readonly watch: WatchMetrics;
+  /** What became of a Kubernetes Event; fits `observe` of createEventSink. */
+  readonly onEvent: (result: EventResult) => void;
+  /** Says where shared state comes from; null while Redis does not answer, within a second. */
+  shareFrom(read: () => Promise<SharedState | null>): void;
+  /** All of it in Prometheus' text format 0.0.4, with Node's own metrics. */
+  render(): Promise<string>;
+}
+
+export interface MetricsOptions {
+  /** Milliseconds of a clock that never goes back. */
+  readonly monotonicMs?: () => number;
+  /** Label `name` of the workqueue_* metrics. */
+  readonly queueName?: string;
+  /** Services whose last result is kept. */
+  readonly maxServices?: number;
+  /** Node's own metrics (prom-client's), as text; imported at the first scrape. */
+  readonly processMetrics?: () => Promise<string>;
+}
+
+const LATENCY_BOUNDS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60];
+const REQUEST_BOUNDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30];
+const WRITE_VERBS = new Set(['create', 'update', 'patch', 'delete']);
+const SLICES = 'endpointslices';
+const SHARED_TIMEOUT_MS = 1_000;
+
+/** Metrics of one process: plain numbers, turned into text when they are scraped. */
+export function createMetrics(options: MetricsOptions = {}): Metrics {
+  const monotonicMs = options.monotonicMs ?? (() => performance.now());
+  let readShared: () => Promise<SharedState | null> = () => Promise.resolve(null);
+  let shared: SharedState | null = null;
+  const depth = (): number | null => shared?.depth ?? null;
+  const queue = createQueueMetrics({ name: options.queueName ?? 'service', monotonicMs, depth });
+  const services = createServiceState(options.maxServices ?? 50_000);
+  const runs = runMetrics();
+  const api = apiMetrics();
+  const watch = createWatchMetrics();
+  const events = eventCounter();
+  const groups = [queue.families, runs.families, services.families, api.families, watch.families];
+  const families = [...groups.flat(), events, ...sharedGauges(() => shared)];
+  return {
+    queue: queue.record,
+    reconcile: {
+      ...runs.record,
+      finished: (key, outcome, result) => {
+        runs.outcome(outcome);
+        if (result) services.state.record(key, result);
+      },
+    },
+    api: api.record,
+    watch: watch.record,
+    onEvent: (result) => events.add(1, result),
+    shareFrom: (read) => void (readShared = read),
+    render: async () => {
+      const processMetrics = options.processMetrics ?? nodeMetrics;
+      const [state, own] = await Promise.all([withinTime(readShared), processMetrics()]);
+      shared = state;
+      return `${families.map((family) => family.render()).join('\n')}\n${own}`;
+    },
+  };
+}
+
+function sharedGauges(read: () => SharedState | null): Family[] {
+  return [
+    createGauge('tether_stuck_keys', 'Keys that failed 15 times in a row or more.', [], () => {
+      const state = read();
+      return state ? [[state.stuck]] : [];
+    }),
+    createGauge('tether_redis_up', 'Whether Redis answered this scrape (1) or not (0).', [], () => [
+      [read() ? 1 : 0],
+    ]),
+  ];
+}
+
+function eventCounter(): Counter {
+  return createCounter(
+    'tether_events_total',
+    'Kubernetes Events that were to be written, by what became of them.',
+    ['result'],
+  );
+}
+
+function runMetrics() {
+  const outcomes = createCounter(
+    'tether_reconciles_total',
+    'Runs, by what they came to.',
+    ['outcome'],
+    [['done'], ['retry'], ['terminal']],
+  );
+  const latency = createHistogram(
+    'tether_event_to_write_seconds',
+    'From the time a watcher saw a change to the last write of an EndpointSlice that it led to.',
+    LATENCY_BOUNDS,
+  );
+  const lost = createCounter(
+    'tether_lock_losses_total',
+    'Runs cut short by the loss of their lock.',
+  );
+  const missed = createCounter(
+    'tether_view_misses_total',
+    'Runs that read live because the view was not in sync.',
+  );
+  return {
+    families: [outcomes, latency, lost, missed],
+    outcome: (kind: Outcome['kind']) => outcomes.add(1, kind),
+    record: {
+      eventToWrite: (ms: number) => latency.observe(Math.max(0, ms) / 1000),
+      lockLost: () => lost.add(1),
+      viewMissed: () => missed.add(1),
+    },
+  };
+}
+
+function apiMetrics() {
+  const requests = createCounter(
+    'tether_api_requests_total',
+    'Requests to the API server, by HTTP status (0: no answer).',
+    ['verb', 'resource', 'code'],
+  );
+  const duration = createHistogram(
+    'tether_api_request_seconds',
+    'Time that a request to the API server took.',
+    REQUEST_BOUNDS,
+    ['verb', 'resource'],
+  );
+  const writes = createCounter(
+    'tether_slice_writes_total',
+    'Writes of EndpointSlices, by result.',
+    ['verb', 'result'],
+  );
+  return {
+    families: [requests, duration, writes],
+    record: {
+      onRequest: (verb: string, resource: string, code: number, seconds: number) => {
+        requests.add(1, verb, resource, String(code));
+        if (verb !== 'watch') duration.observe(seconds, verb, resource);
+        if (resource === SLICES && WRITE_VERBS.has(verb)) writes.add(1, verb, resultOf(code));
+      },
+    },
+  };
+}
+
+function resultOf(code: number): string {
+  if (code >= 200 && code < 300) return 'ok';
+  if (code === 409) return 'conflict';
+  if (code === 404) return 'not_found';
+  return code === 0 ? 'unreachable' : 'refused';
+}
+
+/** What `read` gives; null when it fails or takes too long: a scrape must not hang on Redis. */
+async function withinTime(read: () => Promise<SharedState | null>): Promise<SharedState | null> {
+  const late = Promise.withResolvers<null>();
+  const timer = setTimeout(() => late.resolve(null), SHARED_TIMEOUT_MS);
+  try {
+    return await Promise.race([read(), late.promise]);
+  } catch {
+    // That Redis failed is what tether_redis_up says.
+    return null;
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+let nodeRegistry: Promise<{ metrics(): Promise<string> }> | undefined;
+
+/** CPU, memory, event loop and garbage collection, under the names that dashboards know. */
+async function nodeMetrics(): Promise<string> {
+  nodeRegistry ??= import('prom-client').then(({ collectDefaultMetrics, Registry }) => {
+    const registry = new Registry();
+    collectDefaultMetrics({ register: registry });
+    return registry;
+  });
+  return (await nodeRegistry).metrics();
+}

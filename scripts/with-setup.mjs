@@ -1,0 +1,43 @@
+// Sets up what a command needs, then runs it with the project's own Node 24. This file and those in
+// setup/ run before anything is installed, on any Node from 18 on: Node's own modules only, no types.
+import { ensureControlPlane } from './setup/control-plane.mjs';
+import { ensureDependencies, ensureTetherLink } from './setup/dependencies.mjs';
+import { ensureRedis } from './setup/redis.mjs';
+import { runTarget } from './setup/run.mjs';
+import { SetupError } from './setup/say.mjs';
+
+const JEST = ['--experimental-vm-modules', '--disable-warning=ExperimentalWarning'];
+
+/** What each command needs and runs; `args` are for Node 24. */
+const TARGETS = {
+  demo: { needs: ['redis', 'controlPlane'], args: ['demo/demo.ts'] },
+  test: { needs: ['redis', 'controlPlane'], args: [...JEST, 'node_modules/jest/bin/jest.js'] },
+  check: { needs: [], args: ['scripts/check.mjs'] },
+  bench: { needs: ['redis', 'controlPlane'], args: ['bench/run.ts'] },
+  // It builds its programs itself, and `down` needs none.
+  controlplane: { needs: [], args: ['test/controlplane/cli.ts'] },
+  format: { needs: [], args: ['node_modules/prettier/bin/prettier.cjs', '--write', '.'] },
+  build: { needs: [], args: ['scripts/build.mjs'] },
+  setup: { needs: ['redis', 'controlPlane'], args: undefined },
+};
+
+const NEEDS = { redis: ensureRedis, controlPlane: ensureControlPlane };
+
+async function main([name, ...args]) {
+  const target = Object.hasOwn(TARGETS, name ?? '') ? TARGETS[name] : undefined;
+  if (target === undefined) {
+    throw new SetupError(`say one of ${Object.keys(TARGETS).join(', ')}, not "${name ?? ''}"`);
+  }
+  await ensureDependencies();
+  ensureTetherLink();
+  for (const need of target.needs) await NEEDS[need]();
+  return target.args === undefined ? 0 : runTarget([...target.args, ...args]);
+}
+
+try {
+  process.exitCode = await main(process.argv.slice(2));
+} catch (error) {
+  if (!(error instanceof SetupError)) throw error;
+  process.stderr.write(`set-up: ${error.message}\n`);
+  process.exitCode = 1;
+}

@@ -1,0 +1,20 @@
+import { randomBytes } from 'node:crypto';
+import { afterAll } from '@jest/globals';
+import { apiOk } from './api.ts';
+
+const created: string[] = [];
+
+/**
+ * Makes a new namespace for one test, so that tests never see each other's objects, and gives its
+ * name. It is deleted after the test file, without waiting for its objects to go.
+ */
+export async function freshNamespace(prefix = 'test'): Promise<string> {
+  const name = `${prefix}-${randomBytes(5).toString('hex')}`;
+  await apiOk('POST', '/api/v1/namespaces', { metadata: { name } });
+  created.push(name);
+  return name;
+}
+
+afterAll(async () => {
+  for (const name of created.splice(0)) await apiOk('DELETE', `/api/v1/namespaces/${name}`);
+});
