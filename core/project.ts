@@ -52,11 +52,10 @@ export function projectWorkload(object: ApiExternalWorkload): WorkloadRecord {
     ...identity(object),
     labels: sortedMap(object.metadata?.labels),
     ips: (spec.workloadIPs ?? []).map((entry) => entry.ip ?? ''),
-    ports: (spec.ports ?? []).map((port) => ({
-      name: port.name ?? '',
-      port: port.port ?? 0,
-      protocol: protocolOf(port.protocol),
-    })),
+    ports: (spec.ports ?? []).flatMap((port) => {
+      const protocol = knownProtocol(port.protocol);
+      return protocol === null ? [] : { name: port.name ?? '', port: port.port ?? 0, protocol };
+    }),
     ready: readyOf(object.status?.conditions),
   };
 }
@@ -154,7 +153,13 @@ function isFamily(text: string): text is IpFamily {
 }
 
 function protocolOf(text: string | undefined): Protocol {
-  return text === 'UDP' || text === 'SCTP' ? text : 'TCP';
+  return knownProtocol(text) ?? 'TCP';
+}
+
+/** Missing means TCP (E2). A CRD takes any text; a port of another protocol answers to no Service. */
+function knownProtocol(text: string | undefined): Protocol | null {
+  if (text === undefined || text === '') return 'TCP';
+  return text === 'TCP' || text === 'UDP' || text === 'SCTP' ? text : null;
 }
 
 function sortedMap(map: Labels | undefined, without?: string): Labels {

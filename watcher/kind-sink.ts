@@ -2,6 +2,7 @@ import type { ApiObject } from '../core/api-objects.ts';
 import type { Kind } from '../core/codec.ts';
 import { describeError } from '../core/errors.ts';
 import type { Logger } from '../core/logger.ts';
+import { newerVersion } from '../core/resource-version.ts';
 import type { Change } from '../platform/redis/view/view-writer.ts';
 import { upsertOf, vanishedAt } from './change-of.ts';
 import type { Dispatcher } from './dispatcher.ts';
@@ -18,10 +19,19 @@ export interface KindSinkDeps {
   readonly events: EventPath;
   /** Milliseconds since 1970. */
   readonly now: () => number;
-  /** A list is complete; `found` changes were unknown to the view. */
-  readonly onListed: (kind: Kind, resourceVersion: string, found: number) => Promise<void>;
+  readonly onListed: (list: CompleteList) => Promise<void>;
   readonly log: Logger;
   readonly onState: (kind: Kind, state: ReflectorState) => void;
+}
+
+/** A list that is in the view. */
+export interface CompleteList {
+  readonly kind: Kind;
+  readonly resourceVersion: string;
+  /** Changes that the view did not know. */
+  readonly found: number;
+  /** The newest version that the watch had shown before the list was asked for; '' if none. */
+  readonly seenBefore: string;
 }
 
 /**
@@ -32,6 +42,7 @@ export class KindSink implements ReflectorSink<ApiObject> {
   readonly #deps: KindSinkDeps;
   #listed = new Map<string, Set<string>>();
   #found = 0;
+  #newest = '';
 
   constructor(deps: KindSinkDeps) {
     this.#deps = deps;
@@ -62,7 +73,9 @@ export class KindSink implements ReflectorSink<ApiObject> {
     }
     const found = this.#found + (await this.#apply(gone));
     this.onListAbandoned();
-    await onListed(kind, resourceVersion, found);
+    const seenBefore = this.#newest;
+    this.#newest = '';
+    await onListed({ kind, resourceVersion, found, seenBefore });
   }
 
   onListAbandoned(): void {
@@ -72,12 +85,18 @@ export class KindSink implements ReflectorSink<ApiObject> {
 
   onEvent(type: 'ADDED' | 'MODIFIED' | 'DELETED', object: ApiObject): void {
     const { accepts, events, now } = this.#deps;
-    const namespace = object.metadata?.namespace ?? '';
+    const { namespace = '', resourceVersion = '' } = object.metadata ?? {};
+    this.#newest = newerVersion(resourceVersion, this.#newest);
     if (accepts(namespace)) events.push({ type, namespace, object, at: now() });
   }
 
   onBatchEnd(): void {
     this.#deps.events.flush();
+  }
+
+  /** The newest version that the watch has shown since the last list; '' if none. */
+  get newest(): string {
+    return this.#newest;
   }
 
   onState(state: ReflectorState): void {

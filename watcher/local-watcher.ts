@@ -11,7 +11,7 @@ import type { History, IdentityStore } from '../platform/redis/view/identity.ts'
 import type { ViewWriter } from '../platform/redis/view/view-writer.ts';
 import { Dispatcher } from './dispatcher.ts';
 import { DirectPath, EchoFilter } from './event-path.ts';
-import { KindSink } from './kind-sink.ts';
+import { KindSink, type CompleteList } from './kind-sink.ts';
 import { startReflector, type Reflector, type ReflectorState } from './reflector.ts';
 import { createSweeper, type Sweeper } from './sweeper.ts';
 import { HEARTBEAT, KINDS, ViewKeeper } from './view-keeper.ts';
@@ -26,7 +26,7 @@ export interface LocalWatcherDeps {
   readonly client: KubeClient;
   readonly queue: WorkQueue;
   readonly openView: (identity: string) => ViewWriter;
-  readonly identities: Pick<IdentityStore, 'observeList' | 'identityOf'>;
+  readonly identities: Pick<IdentityStore, 'observeList' | 'identityOf' | 'notePositions'>;
   /** As it was before this watcher. */
   readonly history: History;
   readonly manager: string;
@@ -150,7 +150,7 @@ export class LocalWatcher {
         kind === 'slice'
           ? new EchoFilter(kind, this.#dispatcher, () => this.#keeper.writer, log)
           : new DirectPath(kind, this.#dispatcher),
-      onListed: (...list) => this.#onListed(...list),
+      onListed: (list) => this.#onListed(list),
       onState: report.state,
     });
     this.#sinks.set(kind, sink);
@@ -160,10 +160,11 @@ export class LocalWatcher {
     this.#reflectors.set(kind, startReflector<ApiObject>(options));
   }
 
-  async #onListed(kind: Kind, resourceVersion: string, found: number): Promise<void> {
+  async #onListed(list: CompleteList): Promise<void> {
+    const { kind, found } = list;
     this.#found += found;
     if (this.#keeper.inSync) this.#deps.report.foundByRelist(kind, found);
-    const state = await this.#keeper.listed(kind, resourceVersion);
+    const state = await this.#keeper.listed(list);
     if (state === 'moved' || state === 'lost') {
       const reason = LIST_AGAIN[state];
       this.#deps.log.warn({ kind }, reason);
@@ -197,7 +198,8 @@ export class LocalWatcher {
   }
 
   async #beat(): Promise<void> {
-    const lost = await this.#keeper.beat();
+    const positions = [...this.#sinks].map(([kind, { newest }]) => [kind, newest] as const);
+    const lost = await this.#keeper.beat(new Map(positions));
     if (lost.length > 0) await this.rebuild(`Redis lost the view of ${lost.length} namespaces`);
   }
 

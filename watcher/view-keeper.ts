@@ -1,4 +1,6 @@
 import type { Kind } from '../core/codec.ts';
+import { newerVersion } from '../core/resource-version.ts';
+import type { CompleteList } from './kind-sink.ts';
 import type { History, IdentityStore } from '../platform/redis/view/identity.ts';
 import type { ViewWriter } from '../platform/redis/view/view-writer.ts';
 
@@ -9,7 +11,7 @@ export const HEARTBEAT = { everyMs: 3_000, ttlMs: 10_000 } as const;
 
 export interface ViewKeeperDeps {
   readonly openView: (identity: string) => ViewWriter;
-  readonly identities: Pick<IdentityStore, 'observeList' | 'identityOf'>;
+  readonly identities: Pick<IdentityStore, 'observeList' | 'identityOf' | 'notePositions'>;
   /** As it was before any list of this watcher. */
   readonly history: History;
   /** Kinds whose watch is healthy now. */
@@ -60,9 +62,10 @@ export class ViewKeeper {
   }
 
   /** A list of one kind is complete: it is in the view. */
-  async listed(kind: Kind, resourceVersion: string): Promise<Listed> {
+  async listed({ kind, resourceVersion, seenBefore }: CompleteList): Promise<Listed> {
     const { identities, openView } = this.#deps;
-    this.#history = await identities.observeList(kind, resourceVersion, this.#history);
+    const before = withVersion(this.#history, kind, seenBefore);
+    this.#history = await identities.observeList(kind, resourceVersion, before);
     const identity = identities.identityOf(this.#history);
     if (identity !== this.#writer.keys.identity) {
       this.#writer = openView(identity);
@@ -100,9 +103,13 @@ export class ViewKeeper {
     return new Map(all.map((namespace, at) => [namespace, names[at] ?? []]));
   }
 
-  /** Prolongs the marks; gives the namespaces whose data is gone. */
-  async beat(): Promise<string[]> {
+  /**
+   * Prolongs the marks, and notes how far the watches are, for watchers that start later; gives the
+   * namespaces whose data is gone.
+   */
+  async beat(positions: ReadonlyMap<Kind, string>): Promise<string[]> {
     if (!this.#inSync) return [];
+    await this.#deps.identities.notePositions(this.#history, positions);
     return this.#markAll([...this.#births.keys()], this.#deps.healthyKinds());
   }
 
@@ -122,4 +129,10 @@ export class ViewKeeper {
     this.#births.set(namespace, birth);
     return birth;
   }
+}
+
+/** What a watch has shown was there before a list that is asked for later. */
+function withVersion(history: History, kind: Kind, version: string): History {
+  const newest = newerVersion(version, history.versions.get(kind) ?? '');
+  return { ...history, versions: new Map([...history.versions, [kind, newest]]) };
 }

@@ -8,12 +8,13 @@
 local field, version, floor, epoch = 'rv:' .. ARGV[1], ARGV[2], ARGV[3], ARGV[4]
 redis.call('HSETNX', KEYS[1], 'epoch', 1)
 local current = redis.call('HGET', KEYS[1], 'epoch')
-if floor ~= '' and newer(floor, version) and current == epoch then
-  current = tostring(redis.call('HINCRBY', KEYS[1], 'epoch', 1))
-  for _, name in ipairs(redis.call('HKEYS', KEYS[1])) do
-    if name ~= 'epoch' then redis.call('HDEL', KEYS[1], name) end
-  end
+-- A version of an epoch that is over says nothing about this one.
+if current ~= epoch then return tonumber(current) end
+if floor ~= '' and newer(floor, version) then
+  redis.call('DEL', KEYS[1])
+  redis.call('HSET', KEYS[1], 'epoch', tonumber(epoch) + 1, field, version)
+  return tonumber(epoch) + 1
 end
 local seen = redis.call('HGET', KEYS[1], field)
 if not seen or newer(version, seen) then redis.call('HSET', KEYS[1], field, version) end
-return tonumber(current)
+return tonumber(epoch)

@@ -20,6 +20,8 @@ export interface IdentityStore {
   history(): Promise<History>;
   /** Notes a list; `before` is the history as it was known when the list was asked for. */
   observeList(kind: Kind, resourceVersion: string, before: History): Promise<History>;
+  /** Notes what watches have shown; newer than any list, perhaps. '' is nothing. */
+  notePositions(history: History, positions: ReadonlyMap<Kind, string>): Promise<void>;
   identityOf(history: History): string;
 }
 
@@ -42,6 +44,11 @@ export function createIdentityStore(
       const epoch = String(await runScript(redis, observeList, [key], args));
       const kept = epoch === before.epoch ? before.versions : new Map<Kind, string>();
       return { epoch, versions: new Map([...kept, [kind, resourceVersion]]) };
+    },
+    notePositions: async ({ epoch }, positions) => {
+      for (const [kind, version] of positions) {
+        if (version !== '') await runScript(redis, observeList, [key], [kind, version, '', epoch]);
+      }
     },
     identityOf: ({ epoch }) => `${clusterUid}.${epoch}`,
   };
