@@ -1,9 +1,10 @@
-#!/usr/bin/env node
+#!/usr/bin/env -S node --max-semi-space-size=32
 // The start of every `tether`: as little as possible, and readable to any Node, so that an old one
 // gets a sentence instead of a syntax error.
 import { existsSync } from 'node:fs';
 import * as nodeModule from 'node:module';
 import { fileURLToPath } from 'node:url';
+import { setFlagsFromString } from 'node:v8';
 
 const NEEDED = 24;
 const major = Number(process.versions.node.split('.')[0]);
@@ -16,6 +17,8 @@ async function start() {
   // Compiled code is kept between starts; it halves a start. Node writes it when the process ends in
   // order, which one that is killed never does.
   nodeModule.enableCompileCache?.();
+  // Much of the first seconds' work runs but a few times: types are to be learned at the first call.
+  setFlagsFromString('--no-lazy-feedback-allocation');
   setTimeout(() => nodeModule.flushCompileCache?.(), 10_000).unref();
   const { main } = await import(entry());
   process.exitCode = await main(process.argv.slice(2));
@@ -40,7 +43,9 @@ async function startOnNewerNode() {
     return;
   }
   const { spawn } = await import('node:child_process');
-  const child = spawn(own, [at('./bin.js'), ...process.argv.slice(2)], { stdio: 'inherit' });
+  const child = spawn(own, ['--max-semi-space-size=32', at('./bin.js'), ...process.argv.slice(2)], {
+    stdio: 'inherit',
+  });
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) {
     process.on(signal, () => child.kill(signal));
   }

@@ -59,6 +59,18 @@ export class UnreachableError extends TetherError {
   }
 }
 
+/** The API server does not know ExternalWorkload: nothing can be read until the CRD is there. */
+export class MissingKindError extends TetherError {
+  readonly code = 'MissingKind';
+  constructor(what: string) {
+    super(
+      `${what}: the cluster does not know ExternalWorkload (workload.linkerd.io/v1beta1): ` +
+        'run `tether install`',
+    );
+    this.name = 'MissingKindError';
+  }
+}
+
 /** The key's lock went to somebody else while a run was under way; nothing more may be written. */
 export class LockLostError extends TetherError {
   readonly code = 'LockLost';

@@ -4,7 +4,7 @@ export interface NamespaceFilter {
   readonly exclude: readonly string[];
 }
 
-/** The filter as a predicate; the same one for every kind of event (spec A7). */
+/** The filter as a predicate; the same one for every kind of event (rule A7). */
 export function namespacePredicate(filter: NamespaceFilter): (namespace: string) => boolean {
   const include = new Set(filter.include);
   const exclude = new Set(filter.exclude);

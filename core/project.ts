@@ -132,7 +132,7 @@ function identity(object: ApiObject): {
   };
 }
 
-/** Conditions are a map by type: of several entries of one type the last one counts (spec D3). */
+/** Conditions are a map by type: of several entries of one type the last one counts (rule D3). */
 function readyOf(
   conditions: readonly { readonly type?: string; readonly status?: string }[] | undefined,
 ): boolean | null {

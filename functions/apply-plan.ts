@@ -45,7 +45,7 @@ const PARALLEL = 8;
 /**
  * Makes the writes of a plan: creates, then updates, then deletes, those of one kind in parallel. A
  * write waits for those that it must come after and is skipped when one of them failed, so that a
- * reader never misses an endpoint that both the old and the new state have (spec H2). A failure stops
+ * reader never misses an endpoint that both the old and the new state have (rule H2). A failure stops
  * nothing else of the plan.
  */
 export async function applyPlan(request: ApplyRequest): Promise<ApplyResult> {

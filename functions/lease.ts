@@ -4,7 +4,7 @@ import type { SliceRecord } from '../core/records.ts';
 import type { Finished, ServiceView, Verdict, World } from '../platform/redis/view/service-view.ts';
 
 /** Milliseconds. The lock outlives two lost renewals; a dead holder is succeeded within `ttl`. */
-export const LEASE_TIMES = { ttl: 2_000, renewEvery: 600, trust: 250 } as const;
+const LEASE_TIMES = { ttl: 2_000, renewEvery: 600, trust: 250 } as const;
 
 /** The right to write for one key, for as long as it lasts. */
 export interface Lease {
@@ -50,19 +50,18 @@ export async function acquireLease(request: LeaseRequest): Promise<LeaseAnswer> 
   const answer = await view.acquire(key, token, LEASE_TIMES.ttl, request.read);
   if (!answer.held) return { held: false, freeInMs: answer.freeInMs };
 
-  const lost = new AbortController();
-  const signal = AbortSignal.any([request.signal, lost.signal]);
+  const { signal, end, dispose } = endingWith(request.signal);
 
   const renew = async (): Promise<void> => {
     const askedAt = monotonicMs();
     if (await view.renew(key, token, LEASE_TIMES.ttl)) confirmedAt = askedAt;
-    else lost.abort(new LockLostError(formatKey(key)));
+    else end(new LockLostError(formatKey(key)));
   };
   const timer = setInterval(() => {
     renew().catch(() => {
       // Redis did not answer: the lock may still be ours, until its time has run out for certain.
       if (monotonicMs() - confirmedAt > LEASE_TIMES.ttl) {
-        lost.abort(new LockLostError(formatKey(key)));
+        end(new LockLostError(formatKey(key)));
       }
     });
   }, LEASE_TIMES.renewEvery);
@@ -79,7 +78,25 @@ export async function acquireLease(request: LeaseRequest): Promise<LeaseAnswer> 
   };
   const finish: Lease['finish'] = (verdict, written, deleted) => {
     clearInterval(timer);
+    dispose();
     return view.finish(key, token, verdict, written, deleted);
   };
   return { held: true, lease: { signal, world: answer.world, confirm, finish } };
+}
+
+/** A signal that follows another one and can be ended by itself; AbortSignal.any costs far more. */
+function endingWith(outer: AbortSignal): {
+  readonly signal: AbortSignal;
+  readonly end: (reason: Error) => void;
+  readonly dispose: () => void;
+} {
+  const controller = new AbortController();
+  const follow = (): void => controller.abort(outer.reason);
+  if (outer.aborted) follow();
+  else outer.addEventListener('abort', follow, { once: true });
+  return {
+    signal: controller.signal,
+    end: (reason) => controller.abort(reason),
+    dispose: () => outer.removeEventListener('abort', follow),
+  };
 }

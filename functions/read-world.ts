@@ -21,7 +21,7 @@ export async function readLive(
 
 /**
  * Whether a plan made from the view takes something for gone that the view merely does not know: a
- * hole in the view must never empty a slice (spec: view, rule 4). Then the state is read live.
+ * hole in the view must never empty a slice (docs/view.md). Then the state is read live.
  */
 export async function restsOnUnknownAbsence(
   view: ServiceView,

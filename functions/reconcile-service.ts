@@ -42,12 +42,12 @@ export interface ReconcileOptions {
 
 /** Re-plans after conflicts within one run before the key goes back to the queue. */
 const MAX_ROUNDS = 5;
-/** A key that is locked elsewhere comes back after so many ms (spec: jobs). */
+/** A key that is locked elsewhere comes back after so many ms (docs/queue.md). */
 const LOCKED_RETRY_MS = 200;
 /** Without Redis nobody can count; a key is put off as after so many failures (0.4 to 0.8 s). */
 const NO_REDIS_FAILURES = 5;
-/** Failures in a row wait from 50 ms to a minute (spec: jobs, guarantee 4). */
-export const FAILURE_BACKOFF = { baseMs: 50, capMs: 60_000 } as const;
+/** Failures in a row wait from 50 ms to a minute (docs/queue.md, guarantee 4). */
+const FAILURE_BACKOFF = { baseMs: 50, capMs: 60_000 } as const;
 
 /**
  * Makes the slices of one Service what they should be: takes the key's lock, reads the state, plans,

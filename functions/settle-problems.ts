@@ -1,8 +1,8 @@
-import { ApiError } from '../core/errors.ts';
+import { ApiError, MissingKindError } from '../core/errors.ts';
 import type { Outcome } from '../core/outcome.ts';
 import { describeProblem, type WriteProblem } from './apply-plan.ts';
 
-/** What no retry cures soon (a missing right, content that the API server refuses), in ms. */
+/** What no retry cures soon (a missing right or CRD, content that the API server refuses), in ms. */
 const CONFIGURATION_RETRY_MS = 30_000;
 
 /**
@@ -25,7 +25,9 @@ export function settleProblems(problems: readonly WriteProblem[]): Outcome {
 
 function waitOf(problem: WriteProblem): number {
   if (problem.kind === 'forbidden' || problem.kind === 'invalid') return CONFIGURATION_RETRY_MS;
-  if (problem.kind !== 'failed' || !(problem.error instanceof ApiError)) return 0;
+  if (problem.kind !== 'failed') return 0;
+  if (problem.error instanceof MissingKindError) return CONFIGURATION_RETRY_MS;
+  if (!(problem.error instanceof ApiError)) return 0;
   if (problem.error.status === 403) return CONFIGURATION_RETRY_MS;
   return problem.error.failure.retryAfterMs ?? 0;
 }

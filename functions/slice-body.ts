@@ -3,8 +3,8 @@ import type { ObjectKey } from '../core/object-key.ts';
 import type { OwnerReference, ServiceRecord } from '../core/records.ts';
 import type { DesiredSlice, PlannedWrite } from './plan/types.ts';
 
-/** The owner of every slice: garbage collection removes them with the Service (spec G3). */
-export function ownerOf(service: Pick<ServiceRecord, 'name' | 'uid'>): OwnerReference {
+/** The owner of every slice: garbage collection removes them with the Service (rule G3). */
+function ownerOf(service: Pick<ServiceRecord, 'name' | 'uid'>): OwnerReference {
   return {
     apiVersion: 'v1',
     kind: 'Service',

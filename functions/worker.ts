@@ -8,7 +8,7 @@ import type { Metrics } from '../platform/telemetry/metrics.ts';
 import { reconcileService, type ReconcileDeps } from './reconcile-service.ts';
 
 /** From so many failures in a row a key counts as stuck; it is retried at the cap all the same. */
-export const STUCK_AFTER = 15;
+const STUCK_AFTER = 15;
 
 export interface WorkerDeps {
   readonly reconcile: ReconcileDeps;

@@ -121,7 +121,7 @@ export class Dispatcher {
     return batch && [...batch.values()];
   }
 
-  /** The keys leave the pending set only after their queue add has returned (spec: guarantee 8). */
+  /** The keys leave the pending set only after their queue add has returned (docs/queue.md, guarantee 8). */
   async #enqueue(
     namespace: string,
     { dirty, score }: Pick<Applied, 'dirty' | 'score'>,

@@ -22,6 +22,9 @@ const RESOURCES: Readonly<Record<Kind, string>> = {
   slice: 'endpointslices',
 };
 
+/** Objects a page of a list: some two megabytes. A slice may hold a hundred endpoints and more. */
+const PAGE_SIZES: Readonly<Record<Kind, number>> = { service: 2_000, workload: 2_000, slice: 500 };
+
 export interface LocalWatcherDeps {
   readonly client: KubeClient;
   readonly queue: WorkQueue;
@@ -156,7 +159,18 @@ export class LocalWatcher {
     this.#sinks.set(kind, sink);
     const ours = kind === 'slice' ? { labelSelector: `${LABEL_MANAGED_BY}=${manager}` } : {};
     const what = RESOURCES[kind];
-    const options = { client, path: PATHS[kind], what, ...ours, sink, log, idleMs, random };
+    const pageSize = PAGE_SIZES[kind];
+    const options = {
+      client,
+      path: PATHS[kind],
+      what,
+      ...ours,
+      pageSize,
+      sink,
+      log,
+      idleMs,
+      random,
+    };
     this.#reflectors.set(kind, startReflector<ApiObject>(options));
   }
 

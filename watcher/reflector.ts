@@ -50,8 +50,7 @@ const SHORT_WATCH_MS = 1_000;
 
 /**
  * Keeps one kind of one API server in sight: list, watch, and again, until `stop`. It has no store
- * and no end of its own; docs/watch-loop.md is its state machine, spec/clusters.md "Remote watchers"
- * 5 its rules.
+ * and no end of its own; docs/watch-loop.md is its state machine.
  */
 export function startReflector<T>(options: ReflectorOptions<T>): Reflector {
   const loop = newLoop(compileOptions(options));

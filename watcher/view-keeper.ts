@@ -65,7 +65,10 @@ export class ViewKeeper {
   async listed({ kind, resourceVersion, seenBefore }: CompleteList): Promise<Listed> {
     const { identities, openView } = this.#deps;
     const before = withVersion(this.#history, kind, seenBefore);
-    this.#history = await identities.observeList(kind, resourceVersion, before);
+    const after = await identities.observeList(kind, resourceVersion, before);
+    // Kinds are listed side by side: what the others noted meanwhile stays.
+    const kept = this.#history.epoch === after.epoch ? this.#history.versions : [];
+    this.#history = { epoch: after.epoch, versions: new Map([...kept, [kind, resourceVersion]]) };
     const identity = identities.identityOf(this.#history);
     if (identity !== this.#writer.keys.identity) {
       this.#writer = openView(identity);

@@ -23,7 +23,8 @@ export async function redisForUp(config: Config): Promise<RedisForUp> {
   await writeFile(file, `${server.url}\n`, { mode: 0o600 });
   await chmod(file, 0o600);
   return {
-    url: server.url,
+    // The record is for everybody; this process can have it cheaper.
+    url: server.socketUrl,
     stop: async () => {
       await rm(file, { force: true });
       await server.stop();

@@ -20,32 +20,12 @@ const BEAT_MS = 3_000;
 
 /** Watches the cluster, keeps the view, enqueues what is dirty. Any number may run. */
 export async function startWatcherRole(runtime: Runtime): Promise<Role> {
-  const { config, redis, log } = runtime;
+  const { config, redis } = runtime;
   const ending = new AbortController();
   const queue = countAdds(runtime);
   const watcher = await openWatcher(runtime, queue);
-  runtime.onRedisBack(() =>
-    inBackground(runtime, watcher.rebuild('the connection to Redis was lost')),
-  );
-  const resyncing = keepResyncing({
-    intervalMs: config.resyncMs,
-    claim: (ms) => claimTurn(redis, config.redisPrefix, 'resync', runtime.id, ms),
-    watcher,
-    queue,
-    log,
-    now: Date.now,
-    inspect: () => warnOfOtherManagers(runtime),
-    signal: ending.signal,
-  });
-  runtime.metrics.watch.contactsFrom(() =>
-    [...watcher.health().kinds].map(([kind, health]) => [kind, health.lastContactMs] as const),
-  );
   const stopBeating = startBeating(runtime, watcher);
-  inBackground(runtime, resyncing);
-  inBackground(
-    runtime,
-    watcher.ready.then(() => warnOfOtherManagers(runtime)),
-  );
+  startBackgroundWork(runtime, watcher, queue, ending.signal);
   return {
     ready: watcher.ready,
     liveness: livenessOf(watcher, config.watchIdleMs),
@@ -59,6 +39,31 @@ export async function startWatcherRole(runtime: Runtime): Promise<Role> {
       await forgetWatcher(redis, config.redisPrefix, runtime.id).catch(() => undefined);
     },
   };
+}
+
+/** What goes on beside the watches: rebuilding after an outage of Redis, resyncs, other managers. */
+function startBackgroundWork(
+  runtime: Runtime,
+  watcher: LocalWatcher,
+  queue: WorkQueue,
+  signal: AbortSignal,
+): void {
+  const { config, redis, log, metrics } = runtime;
+  metrics.watch.contactsFrom(() =>
+    [...watcher.health().kinds].map(([kind, health]) => [kind, health.lastContactMs] as const),
+  );
+  runtime.onRedisBack(() =>
+    inBackground(runtime, watcher.rebuild('the connection to Redis was lost')),
+  );
+  const inspect = (): Promise<void> => warnOfOtherManagers(runtime);
+  const claim = (ms: number): Promise<boolean> =>
+    claimTurn(redis, config.redisPrefix, 'resync', runtime.id, ms);
+  const intervalMs = config.resyncMs;
+  inBackground(
+    runtime,
+    keepResyncing({ intervalMs, claim, watcher, queue, log, now: Date.now, inspect, signal }),
+  );
+  inBackground(runtime, watcher.ready.then(inspect));
 }
 
 async function openWatcher(runtime: Runtime, queue: WorkQueue): Promise<LocalWatcher> {
@@ -136,6 +141,7 @@ function startBeating(runtime: Runtime, watcher: LocalWatcher): () => void {
   };
   const timer = setInterval(beat, BEAT_MS);
   beat();
+  void watcher.ready.then(beat);
   return () => clearInterval(timer);
 }
 

@@ -17,16 +17,12 @@ export interface DesiredEndpoint {
  */
 export type EndpointSet = ReadonlyMap<string, DesiredEndpoint>;
 
-/** The desired endpoint of the workload that an existing endpoint refers to, whatever its address. */
+/** The desired endpoint of the workload that an existing endpoint names, whatever its identity. */
 export function findByWorkload(
   desired: EndpointSet,
-  existing: EndpointRecord,
+  { targetRef }: EndpointRecord,
 ): DesiredEndpoint | undefined {
-  const name = existing.targetRef?.name;
-  if (name === undefined) return undefined;
-  const found = desired.get(name);
-  const sameNamespace = found?.endpoint.targetRef?.namespace === existing.targetRef?.namespace;
-  return sameNamespace ? found : undefined;
+  return targetRef?.name === undefined ? undefined : desired.get(targetRef.name);
 }
 
 /**

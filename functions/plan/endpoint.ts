@@ -22,8 +22,20 @@ export function conditionsOf(
 ): Conditions {
   const serving = workload.ready ?? withoutStatus === 'ready';
   const terminating = workload.deleting;
-  return { ready: (serving && !terminating) || service.publishNotReady, serving, terminating };
+  const ready = (serving && !terminating) || service.publishNotReady;
+  return CONDITIONS[Number(ready) * 4 + Number(serving) * 2 + Number(terminating)] ?? NOT_READY;
 }
+
+const NOT_READY: Conditions = Object.freeze({ ready: false, serving: false, terminating: false });
+
+/** The eight there are, shared by all endpoints: a plan makes thousands of those. */
+const CONDITIONS: readonly Conditions[] = [0, 1, 2, 3, 4, 5, 6, 7].map((bits) =>
+  Object.freeze({
+    ready: (bits & 4) !== 0,
+    serving: (bits & 2) !== 0,
+    terminating: (bits & 1) !== 0,
+  }),
+);
 
 /** Whether a workload of this Service is due a DNS name of its own: only a headless Service's is. */
 export function wantsHostname(service: ServiceRecord): boolean {

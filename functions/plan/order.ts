@@ -45,7 +45,7 @@ export function orderWrites(
 ): OrderedDrafts {
   let allowed = mayCreate ? drafts : drafts.filter((draft) => !isCreate(draft));
   let strict = waits(allowed, families, sameIdentity);
-  const cuts = cutCircles(allowed, strict);
+  const cuts = cutCircles(allowed, strict, cheapest);
   if (mayCreate && cuts.size > 0) {
     allowed = allowed.flatMap((draft) => (cuts.has(draft) ? splitDraft(draft) : draft));
     strict = waits(allowed, families, sameIdentity);
@@ -55,17 +55,25 @@ export function orderWrites(
   return { drafts: allowed, after: addWishes(allowed, families, strict) };
 }
 
-/** Waits for the sake of workloads that change, given up draft by draft where they close a circle. */
+/**
+ * Adds the waits for the sake of workloads that change, and gives them up draft by draft where they
+ * close a circle. That ends: `strict` has no circle, so that every circle has a draft to give.
+ */
 function addWishes(
   drafts: readonly SliceDraft[],
   families: readonly IpFamily[],
   strict: Waits,
 ): Waits {
-  const after = new Map([...waits(drafts, families, anyState)]);
+  const after = waits(drafts, families, anyState);
+  const wishful = (draft: SliceDraft) => after.get(draft) !== strict.get(draft);
   for (;;) {
-    const cuts = cutCircles(drafts, after);
+    const cuts = cutCircles(drafts, after, (circle) => circle.find(wishful));
     if (cuts.size === 0) return after;
-    for (const draft of cuts) after.set(draft, strict.get(draft) ?? []);
+    for (const draft of cuts) {
+      const waited = strict.get(draft);
+      if (waited === undefined) after.delete(draft);
+      else after.set(draft, waited);
+    }
   }
 }
 
@@ -116,10 +124,14 @@ function findAdders(
 }
 
 /**
- * The writes to split so that no circle remains. A depth-first walk along `after`: it meets a draft
+ * One draft of every circle, as `choose` picks it, so that no circle remains without them. A depth-first walk along `after`: it meets a draft
  * of its own path again exactly where there is a circle.
  */
-function cutCircles(drafts: readonly SliceDraft[], after: Waits): ReadonlySet<SliceDraft> {
+function cutCircles(
+  drafts: readonly SliceDraft[],
+  after: Waits,
+  choose: (circle: readonly SliceDraft[]) => SliceDraft | undefined,
+): ReadonlySet<SliceDraft> {
   const cuts = new Set<SliceDraft>();
   const settled = new Set<SliceDraft>();
   for (const start of drafts) {
@@ -130,7 +142,7 @@ function cutCircles(drafts: readonly SliceDraft[], after: Waits): ReadonlySet<Sl
         settled.add(last);
         path.pop();
       } else if (path.includes(next)) {
-        const cut = cheapest(path.slice(path.indexOf(next)));
+        const cut = choose(path.slice(path.indexOf(next))) ?? next;
         cuts.add(cut);
         settled.add(cut);
         path.length = path.indexOf(cut);

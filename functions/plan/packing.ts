@@ -54,7 +54,7 @@ export function packFamily(
     const key = portMapKey(slice.ports);
     groupOf(groups, key).reviewed.push(review(slice, key, desired, placed, rules));
   }
-  for (const endpoint of desired.values()) {
+  for (const endpoint of placed.size === desired.size ? [] : desired.values()) {
     if (placed.has(endpoint.workload)) continue;
     groupOf(groups, endpoint.portMap.key).homeless.push(endpoint);
   }
@@ -180,10 +180,11 @@ function fill(
   maxEndpoints: number,
 ): void {
   const own = draft.dropped.flatMap((old) => findByWorkload(homeless, old) ?? []);
-  for (const endpoint of new Set([...own.sort(byWorkload), ...homeless.values()])) {
-    if (sizeOf(draft) >= maxEndpoints) return;
-    homeless.delete(endpoint.workload);
-    draft.added.push(endpoint);
+  for (const candidates of [own.sort(byWorkload), homeless.values()]) {
+    for (const endpoint of candidates) {
+      if (sizeOf(draft) >= maxEndpoints) return;
+      if (homeless.delete(endpoint.workload)) draft.added.push(endpoint);
+    }
   }
 }
 

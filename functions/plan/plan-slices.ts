@@ -1,3 +1,4 @@
+import { InvalidInputError } from '../../core/errors.ts';
 import { LABEL_MANAGED_BY, LABEL_SERVICE_NAME } from '../../core/names.ts';
 import type { LeftOut } from '../../core/outcome.ts';
 import type { IpFamily, ServiceRecord, SliceRecord } from '../../core/records.ts';
@@ -26,7 +27,9 @@ interface Desired {
  * plan whatever the order of its lists, nothing is changed in place, and nothing is ever thrown for
  * what a workload's author wrote. Planning again after the writes gives no writes.
  *
- * The rules are those of the endpoint spec, sections B to G; docs/planner.md tells them with examples.
+ * The rules are B to G of docs/rules.md; docs/planner.md tells them with examples.
+ *
+ * @throws InvalidInputError when the maximum of endpoints per slice is less than 1.
  */
 export function planSlices(input: PlanInput): SlicePlan {
   const noSlicesBecause = whyNoSlices(input.service);
@@ -41,6 +44,9 @@ const NOTHING = { desired: [], unchanged: [], leftOut: [], labels: {}, nameCreat
 
 function planService(input: PlanInput, service: ServiceRecord): SlicePlan {
   const { options, takenNames, slices } = input;
+  if (!(options.maxEndpointsPerSlice >= 1)) {
+    throw new InvalidInputError('maxEndpointsPerSlice', 'a slice has to hold an endpoint at least');
+  }
   const desired = desiredEndpoints(input, service);
   const labels = sliceLabels(service, options.manager);
   const rules = { labels, maxEndpoints: options.maxEndpointsPerSlice };

@@ -15,9 +15,9 @@ export interface PlanOptions {
   readonly manager: string;
   /** 1 to 1000. */
   readonly maxEndpointsPerSlice: number;
-  /** Whether a workload without a Ready condition counts as ready (spec D3). */
+  /** Whether a workload without a Ready condition counts as ready (rule D3). */
   readonly workloadsWithoutStatus: 'ready' | 'not-ready';
-  /** Whether a numeric targetPort must be declared by the workload (spec E2). */
+  /** Whether a numeric targetPort must be declared by the workload (rule E2). */
   readonly undeclaredPorts: 'refuse' | 'allow';
 }
 
@@ -29,9 +29,9 @@ export interface PlanInput {
   readonly workloads: readonly WorkloadRecord[];
   /** Slices that carry the Service's name and our manager label (others are ignored). */
   readonly slices: readonly SliceRecord[];
-  /** Names that a create may not use although no usable slice has them (spec G4). */
+  /** Names that a create may not use although no usable slice has them (rule G4). */
   readonly takenNames: readonly string[];
-  /** RFC 3339 time of the change that caused this run, for the trigger-time annotation (spec G2). */
+  /** RFC 3339 time of the change that caused this run, for the trigger-time annotation (rule G2). */
   readonly triggerTime: string;
   readonly options: PlanOptions;
 }
@@ -47,7 +47,7 @@ export interface DesiredSlice {
 
 /**
  * One write. `after` holds the ids of writes that must have SUCCEEDED before this one may start,
- * because they add an endpoint elsewhere that this one drops (spec H2). `id` is unique in a plan.
+ * because they add an endpoint elsewhere that this one drops (rule H2). `id` is unique in a plan.
  */
 export type PlannedWrite =
   | {

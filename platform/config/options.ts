@@ -130,7 +130,7 @@ export const OPTIONS = {
   ),
   concurrency: withDefault(
     'concurrency',
-    '16',
+    '64',
     'N',
     wholeNumber(1, 1000),
     'keys that a worker reconciles at a time',

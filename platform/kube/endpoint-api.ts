@@ -1,5 +1,5 @@
 import type { ApiEndpointSlice, ApiExternalWorkload, ApiService } from '../../core/api-objects.ts';
-import { ApiError } from '../../core/errors.ts';
+import { ApiError, MissingKindError } from '../../core/errors.ts';
 import { LABEL_MANAGED_BY, LABEL_SERVICE_NAME } from '../../core/names.ts';
 import { formatKey, type ObjectKey } from '../../core/object-key.ts';
 import { projectService, projectSlice, projectWorkload } from '../../core/project.ts';
@@ -60,7 +60,7 @@ function reads(client: KubeClient): Reads {
       const labelSelector = selectorText(selector);
       const what = `list externalworkloads in namespace ${namespace}`;
       const pages = client.list<ApiExternalWorkload>(path, { what, signal, labelSelector });
-      return (await collect(pages)).map(projectWorkload);
+      return (await collect(pages).catch(explainMissingKind(what))).map(projectWorkload);
     },
     listSlices: async (key, manager, signal) => {
       const ours = { [LABEL_SERVICE_NAME]: key.name, [LABEL_MANAGED_BY]: manager };
@@ -98,6 +98,13 @@ function writes(client: KubeClient): Omit<EndpointApi, keyof Reads> {
       const body = { apiVersion: 'v1', kind: 'DeleteOptions', preconditions };
       return (await orNull(client.delete<object>(path, body, { what, signal }))) !== null;
     },
+  };
+}
+
+/** A collection always exists, so a 404 of one means that its kind does not. */
+function explainMissingKind(what: string): (error: unknown) => never {
+  return (error) => {
+    throw error instanceof ApiError && error.status === 404 ? new MissingKindError(what) : error;
   };
 }
 

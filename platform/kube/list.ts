@@ -27,27 +27,39 @@ interface ListBody {
   readonly metadata?: { readonly resourceVersion?: unknown; readonly continue?: unknown } | null;
 }
 
-/** See `KubeClient.list`. Never asks for resourceVersion 0: the list must be consistent. */
+/**
+ * See `KubeClient.list`. Never asks for resourceVersion 0: the list must be consistent. The next page
+ * is on its way while the caller is busy with this one.
+ */
 export async function* listPages<T>(
   fetchPage: (options: RequestOptions) => Promise<unknown>,
   options: ListOptions,
 ): AsyncGenerator<ListPage<T>, void, undefined> {
+  const begin = (from: string): Promise<unknown> => {
+    const request = fetchPage(pageRequest(options, from));
+    // Whoever awaits it is told of a failure; a caller that stops before that need not be.
+    request.catch(() => undefined);
+    return request;
+  };
   let token = '';
   let restarts = 0;
   let restarted = false;
+  let coming = begin('');
   do {
     let body: ListBody;
     try {
-      body = (await fetchPage(pageRequest(options, token))) as ListBody;
+      body = (await coming) as ListBody;
     } catch (error) {
       if (token === '' || !isExpired(error) || restarts >= MAX_RESTARTS) throw error;
       restarts += 1;
       restarted = true;
       token = '';
+      coming = begin('');
       continue;
     }
     const page = readPage<T>(body, options.what);
     token = page.token;
+    if (token !== '') coming = begin(token);
     yield { items: page.items, resourceVersion: page.resourceVersion, restarted };
     restarted = false;
   } while (token !== '' || restarted);

@@ -53,13 +53,38 @@ export function connectRedis(url: string, role: ConnectionRole, options: Connect
     ...parseRedisUrl(url),
     ...ROLE_OPTIONS[role],
     connectTimeout: CONNECT_TIMEOUT_MS,
+    // A connection that never stood has nothing to say good-bye to; ioredis would wait for 2 s.
+    disconnectTimeout: 100,
     retryStrategy: retryDelay,
     reconnectOnError: reconnectAfter,
     // What BullMQ expects of a reply, whichever protocol version it came by.
     replyMapping: 'legacy',
   });
   watch(redis, role, options);
+  redis.on('connect', () => coalesceWrites(redis.stream));
   return redis;
+}
+
+/**
+ * Sends what one turn of the event loop has to say in one system call: the answers that a turn reads
+ * lead to several commands, and each write wakes Redis up, which costs more than the command itself.
+ * Nothing waits for it: the turn's end is when the loop would look for answers again.
+ */
+function coalesceWrites(socket: Redis['stream']): void {
+  const write = socket.write.bind(socket);
+  let corked = false;
+  const release = (): void => {
+    corked = false;
+    socket.uncork();
+  };
+  socket.write = ((...chunk: Parameters<typeof write>) => {
+    if (!corked) {
+      corked = true;
+      socket.cork();
+      setImmediate(release);
+    }
+    return write(...chunk);
+  }) as typeof socket.write;
 }
 
 /** Milliseconds before the n-th attempt in a row (from 1): doubling from 50 ms to 1 s, up to half of it jitter. */
@@ -77,19 +102,38 @@ function reconnectAfter(error: Error): false | 2 {
 }
 
 /**
- * Reads `redis[s]://[user:password@]host[:port][/db]`. Sentinel and Cluster are not supported yet;
+ * Reads `redis[s]://[user:password@]host[:port][/db]`, or the URL of a socket. Sentinel and Cluster are not supported yet;
  * they would be told apart here, by the scheme.
  */
 function parseRedisUrl(text: string): RedisOptions {
+  if (text.startsWith('unix:')) return parseSocketUrl(text);
   const url = plausibleUrl(text);
-  const { hostname, port, username, password, protocol } = url;
   return {
-    host: hostname.replace(/^\[(.*)\]$/, '$1'),
-    port: port === '' ? 6379 : Number(port),
+    host: url.hostname.replace(/^\[(.*)\]$/, '$1'),
+    port: url.port === '' ? 6379 : Number(url.port),
     db: Number(url.pathname.slice(1)),
+    ...credentialsOf(url),
+    ...(url.protocol === 'rediss:' ? { tls: {} } : {}),
+  };
+}
+
+/** `unix://[user:password@]/path/of/the.sock`: a server on this machine, without TCP. */
+function parseSocketUrl(text: string): RedisOptions {
+  // A URL of a scheme that is not known has no user without a host; borrow one.
+  const shape = text.replace(/^unix:\/\/([^/]*@)?\//, 'http://$1socket/');
+  const url = URL.canParse(shape) ? new URL(shape) : undefined;
+  if (url === undefined || url.hostname !== 'socket' || url.pathname === '/') {
+    throw invalid(
+      'a Redis URL of a socket must look like unix://[user:password@]/path/of/the.sock',
+    );
+  }
+  return { path: decode(url.pathname), ...credentialsOf(url) };
+}
+
+function credentialsOf({ username, password }: URL): RedisOptions {
+  return {
     ...(username === '' ? {} : { username: decode(username) }),
     ...(password === '' ? {} : { password: decode(password) }),
-    ...(protocol === 'rediss:' ? { tls: {} } : {}),
   };
 }
 
@@ -125,7 +169,8 @@ function invalid(message: string): InvalidInputError {
 
 /** Where a connection goes, for people: without user and password. */
 function whereOf(redis: Redis): string {
-  return `${redis.options.host}:${redis.options.port}`;
+  const { path, host, port } = redis.options;
+  return path ?? `${host}:${port}`;
 }
 
 /** ioredis without a listener prints every failed attempt. */
@@ -138,7 +183,10 @@ function watch(redis: Redis, role: ConnectionRole, { log, onReconnect }: Connect
     const now = performance.now();
     if (now - complainedAt < COMPLAIN_EVERY_MS) return;
     complainedAt = now;
-    log.warn({ redis: where, role }, `Redis at ${where}: ${describeError(error)}; trying again`);
+    log.warn(
+      { redis: where, connection: role },
+      `Redis at ${where}: ${describeError(error)}; trying again`,
+    );
   });
   redis.on('close', () => (lostAt ??= performance.now()));
   redis.on('ready', () => {
@@ -146,7 +194,10 @@ function watch(redis: Redis, role: ConnectionRole, { log, onReconnect }: Connect
     lostAt = undefined;
     complainedAt = -Infinity;
     if (wasReady) {
-      log.info({ redis: where, role, awayMs }, `Redis at ${where} is back after ${awayMs} ms`);
+      log.info(
+        { redis: where, connection: role, awayMs },
+        `Redis at ${where} is back after ${awayMs} ms`,
+      );
       onReconnect?.();
     }
     wasReady = true;
@@ -209,6 +260,11 @@ function faultOf(info: ReadonlyMap<string, string>): string | undefined {
   );
 }
 
+function notThere(where: string): string {
+  const remedy = 'does it run there, and is --redis-url (TETHER_REDIS_URL) right?';
+  return `Redis at ${where} does not answer; ${remedy}`;
+}
+
 function untilReady(redis: Redis, where: string, timeoutMs: number): Promise<void> {
   if (redis.status === 'ready') return Promise.resolve();
   return new Promise((resolve, reject) => {
@@ -225,10 +281,7 @@ function untilReady(redis: Redis, where: string, timeoutMs: number): Promise<voi
       const fault = refusalOf(error);
       if (fault !== undefined) settle(invalid(`Redis at ${where} ${fault}`));
     };
-    const timer = setTimeout(
-      () => settle(new UnreachableError(`Redis at ${where}`, last)),
-      timeoutMs,
-    );
+    const timer = setTimeout(() => settle(new UnreachableError(notThere(where), last)), timeoutMs);
     redis.on('ready', onReady).on('error', onError);
   });
 }

@@ -1,5 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { connect } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { freePort } from '../process/free-port.ts';
 import { spawnTied, type ChildExit, type TiedChild } from '../process/tied-child.ts';
@@ -24,6 +26,8 @@ export interface PrivateRedisOptions {
 export interface PrivateRedis {
   /** With the password: `redis://:PASSWORD@127.0.0.1:PORT`. */
   readonly url: string;
+  /** The same server by its socket, `unix://:PASSWORD@/PATH`: half the CPU of a round trip by TCP. */
+  readonly socketUrl: string;
   readonly port: number;
   readonly password: string;
   readonly pid: number;
@@ -97,9 +101,10 @@ async function startOn(
   password: string,
   options: PrivateRedisOptions,
 ): Promise<Started> {
+  const socket = join(tmpdir(), `tether-redis-${process.pid}-${port}.sock`);
   const child = spawnTied(program, ['-', ...(options.extraArgs ?? [])], {
     // By standard input: a command line would show the password to every user of the machine.
-    input: serverConfig(port, password, options),
+    input: serverConfig(port, socket, password, options),
     stdout: 'pipe',
     stderr: 'pipe',
     keepsParentAlive: false,
@@ -109,6 +114,7 @@ async function startOn(
   if (end === 'answers') {
     const server = {
       url: `redis://:${password}@127.0.0.1:${port}`,
+      socketUrl: `unix://:${password}@${socket}`,
       port,
       password,
       pid: child.pid,
@@ -126,10 +132,17 @@ async function startOn(
   return { kind: 'failed', reason: `${reason}. ${lastOutput().trim()}`.trim() };
 }
 
-function serverConfig(port: number, password: string, options: PrivateRedisOptions): string {
+function serverConfig(
+  port: number,
+  socket: string,
+  password: string,
+  options: PrivateRedisOptions,
+): string {
   const lines = [
     'bind 127.0.0.1',
     `port ${port}`,
+    `unixsocket ${socket}`,
+    'unixsocketperm 700',
     `requirepass ${password}`,
     'daemonize no',
     'save ""',

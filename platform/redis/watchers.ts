@@ -10,7 +10,7 @@ export interface WatcherBeat {
 }
 
 /** A watcher that was silent for longer is taken for dead, ms. */
-export const WATCHER_SILENCE_MS = 10_000;
+const WATCHER_SILENCE_MS = 10_000;
 
 function watchersKey(prefix: string): string {
   return `{${prefix}}:watchers`;

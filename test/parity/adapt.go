@@ -16,7 +16,7 @@ import (
 
 // toService states a Service as the upstream reconciler reads it.
 //
-// Upstream takes a numeric targetPort as it is; here a workload must declare it (spec E2), unless
+// Upstream takes a numeric targetPort as it is; here a workload must declare it (rule E2), unless
 // the case's option allows any. So a number that must be declared is turned into a name which only
 // the pods that declare the number carry (see toPod).
 func toService(in *planInput) *corev1.Service {

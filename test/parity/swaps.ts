@@ -107,7 +107,7 @@ function toMove(write: PlannedWrite): Move {
   };
 }
 
-/** Which endpoints they are, whatever state those are in (spec D9). */
+/** Which endpoints they are, whatever state those are in (rule D9). */
 function identities(endpoints: readonly EndpointRecord[]): Set<string> {
   return new Set(
     endpoints.map(({ addresses, hostname, targetRef }) =>

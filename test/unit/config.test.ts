@@ -32,7 +32,7 @@ describe('an option comes', () => {
     expect(config).toMatchObject({
       redisPrefix: 'tether',
       namespace: 'tether',
-      concurrency: 16,
+      concurrency: 64,
       maxEndpointsPerSlice: 100,
       manager: 'tether-external-workloads',
       workloadsWithoutStatus: 'not-ready',

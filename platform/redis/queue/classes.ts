@@ -2,7 +2,7 @@ import type { DeduplicationOptions, JobsOptions } from 'bullmq';
 import { formatKey, type ObjectKey } from '../../../core/object-key.ts';
 
 /**
- * Who waits for a job (spec: queue, guarantee 6):
+ * Who waits for a job (docs/queue.md, guarantee 6):
  * - `on-demand`: a person, or a script that added it in the plain way. First in line, each its own run.
  * - `event`: something changed. One run for all adds of a key that is waiting.
  * - `resync`: nothing is known to have changed. Last in line, apart from the key's events: with one

@@ -21,7 +21,7 @@ export interface Add {
   readonly at: number;
 }
 
-/** One queue, from the side of those who put work into it (spec: queue, Jobs; docs/queue.md). */
+/** One queue, from the side of those who put work into it (docs/queue.md). */
 export interface WorkQueue {
   /**
    * Something changed. One round trip for each 500 adds.

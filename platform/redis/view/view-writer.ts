@@ -83,13 +83,8 @@ export function createViewWriter(redis: Redis, keys: ViewKeys, birth: () => stri
     settle: async (namespace, score, services) => {
       await runScript(redis, settlePending, [pendingKey(keys, namespace)], [score, ...services]);
     },
-    overdue: async (namespace, olderThanMs) => {
-      const [seconds, micros] = await redis.time();
-      const limit = Number(seconds) * 1e6 + Number(micros) - olderThanMs * 1000;
-      const names = await redis.zrangebyscore(pendingKey(keys, namespace), '-inf', limit);
-      const dirty = names.map((service) => ({ service, why: 'service' as const }));
-      return { dirty, score: String(limit) };
-    },
+    overdue: (namespace, olderThanMs) =>
+      readOverdue(redis, pendingKey(keys, namespace), olderThanMs),
     news: async (namespace, kind, versions) => {
       const args = [
         viewBase(keys, namespace),
@@ -129,4 +124,16 @@ function readApplied(reply: readonly [number, number, string, ...string[]]): App
     dirty.push({ service: pairs[at] ?? '', why: (pairs[at + 1] ?? 'service') as DirtyReason });
   }
   return { accepted, refused, score, dirty };
+}
+
+async function readOverdue(
+  redis: Redis,
+  pending: string,
+  olderThanMs: number,
+): Promise<Pick<Applied, 'dirty' | 'score'>> {
+  const [seconds, micros] = await redis.time();
+  const limit = Number(seconds) * 1e6 + Number(micros) - olderThanMs * 1000;
+  const names = await redis.zrangebyscore(pending, '-inf', limit);
+  const dirty = names.map((service) => ({ service, why: 'service' as const }));
+  return { dirty, score: String(limit) };
 }

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { NS, openFixture, service, slice, workload, type ViewFixture } from './fixture.ts';
 
-/** Spec A: which Services a change dirties, judged against what the view had before. */
+/** Rules A: which Services a change dirties, judged against what the view had before. */
 let view: ViewFixture;
 beforeEach(() => {
   view = openFixture();

@@ -64,7 +64,7 @@ export function openFixture(url = fromRun('redisUrl')): ViewFixture {
   };
 }
 
-export function dirtyOf(applied: Applied): string[] {
+function dirtyOf(applied: Applied): string[] {
   return applied.dirty.map(({ service }) => service).sort();
 }
 

@@ -1,0 +1,140 @@
+import { afterEach, describe, expect, test } from '@jest/globals';
+import type { Redis } from 'ioredis';
+import { InvalidInputError, UnreachableError } from '../../../core/errors.ts';
+import type { Logger } from '../../../core/logger.ts';
+import { freePort } from '../../../platform/process/free-port.ts';
+import { checkRedis, connectRedis } from '../../../platform/redis/connect.ts';
+import { startPrivateRedis, type PrivateRedis } from '../../../platform/redis/private-server.ts';
+import { eventually } from '../../support/eventually.ts';
+
+const SECRET = 'hunter2-secret';
+const lines: string[] = [];
+const note = (fields: object, message: string): void => {
+  lines.push(`${message} ${JSON.stringify(fields)}`);
+};
+const log: Logger = { debug: note, info: note, warn: note, error: note };
+
+const open: Redis[] = [];
+const servers: PrivateRedis[] = [];
+afterEach(async () => {
+  for (const redis of open.splice(0)) redis.disconnect();
+  for (const server of servers.splice(0)) await server.stop();
+  expect(lines.splice(0).filter((line) => line.includes(SECRET))).toEqual([]);
+});
+
+function connect(url: string, onReconnect?: () => void): Redis {
+  const redis = connectRedis(url, 'producer', {
+    log,
+    ...(onReconnect === undefined ? {} : { onReconnect }),
+  });
+  open.push(redis);
+  return redis;
+}
+
+async function serve(...extraArgs: string[]): Promise<PrivateRedis> {
+  const server = await startPrivateRedis({ password: SECRET, extraArgs });
+  servers.push(server);
+  return server;
+}
+
+async function failure(work: () => unknown): Promise<Error> {
+  try {
+    await work();
+  } catch (error) {
+    if (error instanceof Error) return error;
+    throw error;
+  }
+  throw new Error('it did not fail');
+}
+
+describe('a Redis URL', () => {
+  test.each([
+    ['no URL at all', `localhost ${SECRET}`],
+    ['another scheme', `http://:${SECRET}@localhost`],
+    ['no host', `redis://:${SECRET}@`],
+    ['a port that is none', `redis://:${SECRET}@localhost:port`],
+    ['a password with an unescaped /', `redis://:${SECRET}/x@localhost`],
+    ['a password with an unescaped ?', `redis://:${SECRET}?x@localhost`],
+    ['a password with a stray %', `redis://:${SECRET}%zz@localhost`],
+    ['a database that is no number', `redis://:${SECRET}@localhost/db`],
+  ])('with %s is refused without showing the password', async (_, url) => {
+    const error = await failure(() => connect(url));
+    expect(error).toBeInstanceOf(InvalidInputError);
+    expect(error.message).toContain('Redis URL');
+    expect(error.message).not.toContain(SECRET);
+  });
+});
+
+describe('a Redis that is fit', () => {
+  test('is found so, and a role that fails fast can be used at once', async () => {
+    const { url } = await serve();
+    const redis = connect(`${url}/0`);
+    await checkRedis(redis, { log });
+    expect(await redis.ping()).toBe('PONG');
+    expect(lines).toEqual([]);
+  });
+
+  test('is reconnected to after it was away, and whoever wants to know is told', async () => {
+    const server = await serve();
+    let reconnects = 0;
+    const redis = connect(server.url, () => reconnects++);
+    await checkRedis(redis, { log });
+    await server.kill();
+    await eventually(() => expect(redis.status).not.toBe('ready'));
+    await expect(redis.ping()).rejects.toThrow();
+    const { port, password } = server;
+    servers.push(await startPrivateRedis({ port, password }));
+    await eventually(() => expect(reconnects).toBe(1), { timeoutMs: 3000 });
+    await eventually(() => redis.ping());
+    expect(lines.join('\n')).toMatch(/is back after \d+ ms/);
+  });
+});
+
+describe('a Redis that is not fit is told apart in one sentence, without the password', () => {
+  test('when it is not there', async () => {
+    const url = `redis://:${SECRET}@127.0.0.1:${await freePort()}`;
+    const error = await failure(() => checkRedis(connect(url), { log, timeoutMs: 300 }));
+    expect(error).toBeInstanceOf(UnreachableError);
+    // Jest's own global scope makes an error of Node's look like no Error, hence the optional word.
+    expect(error.message).toMatch(
+      /^Redis at 127\.0\.0\.1:\d+ does not answer; .*connect ECONNREFUSED/,
+    );
+  });
+
+  test.each([
+    ['the password is wrong', `:wrong-${SECRET}@`, /refuses the user or the password/],
+    ['the password is missing', '', /wants a password/],
+    ['the database does not exist', `:${SECRET}@`, /refuses the connection/, '/9999'],
+  ])('when %s', async (_, user, message, db = '') => {
+    const { port } = await serve();
+    const url = `redis://${user}127.0.0.1:${port}${db}`;
+    const error = await failure(() => checkRedis(connect(url), { log }));
+    expect(error).toBeInstanceOf(InvalidInputError);
+    expect(error.message).toMatch(message);
+    expect(error.message).not.toContain(SECRET);
+    expect(error.message).not.toContain('\n');
+  });
+
+  test('when it may evict keys', async () => {
+    const { url } = await serve('--maxmemory-policy', 'allkeys-lru');
+    const error = await failure(() => checkRedis(connect(url), { log }));
+    expect(error).toBeInstanceOf(InvalidInputError);
+    expect(error.message).toContain('set maxmemory-policy noeviction');
+  });
+
+  test('when it is a replica', async () => {
+    const primary = await serve();
+    const { url } = await serve('--replicaof', '127.0.0.1', String(primary.port));
+    const error = await failure(() => checkRedis(connect(url), { log }));
+    expect(error.message).toContain('is a replica');
+  });
+
+  test('and one that does not let itself be looked at is warned about', async () => {
+    const { url, port } = await serve();
+    const admin = connect(url);
+    await checkRedis(admin, { log });
+    await admin.call('ACL', 'SETUSER', 'app', 'on', `>${SECRET}`, '~*', '+@all', '-info');
+    await checkRedis(connect(`redis://app:${SECRET}@127.0.0.1:${port}`), { log });
+    expect(lines.join('\n')).toContain('could not be checked');
+  });
+});

@@ -1,0 +1,215 @@
+import { describe, expect, test } from '@jest/globals';
+import { ApiError, UnreachableError } from '../../core/errors.ts';
+import { silentLogger } from '../../core/logger.ts';
+import type { Outcome } from '../../core/outcome.ts';
+import { createServiceHandler } from '../../functions/worker.ts';
+import { createKubeClient } from '../../platform/kube/client.ts';
+import { createEndpointApi } from '../../platform/kube/endpoint-api.ts';
+import { loadKubeConfig } from '../../platform/kube/kubeconfig.ts';
+import { createMetrics } from '../../platform/telemetry/metrics.ts';
+import { createService, createWorkload, endpointsOf, slicesOf } from '../support/objects.ts';
+import { reconcileRig, refusal } from '../support/reconcile-rig.ts';
+import { fromRun } from '../support/run.ts';
+
+const rig = reconcileRig();
+
+/** Two port groups: a plan of two creates that have nothing to do with each other. */
+async function twoSlicesToCome(): Promise<void> {
+  await createService(rig.ns, 'web', {
+    spec: { ports: [{ name: 'http', port: 80, targetPort: 'http' }] },
+  });
+  await createWorkload(rig.ns, 'a', 'web', { ips: ['192.0.2.1'] });
+  const ports = [{ name: 'http', port: 9090, protocol: 'TCP' }];
+  await createWorkload(rig.ns, 'b', 'web', { ips: ['192.0.2.2'], ports });
+  await rig.see();
+}
+
+function retryOf(outcome: Outcome): Extract<Outcome, { kind: 'retry' }> {
+  if (outcome.kind === 'retry') return outcome;
+  throw new Error(`not a retry but ${JSON.stringify(outcome)}`);
+}
+
+/** Makes the first write of a plan send content that the API server refuses for good. */
+function spoilFirstWrite(): void {
+  let spoilt = false;
+  rig.api.before = ({ verb, body }) => {
+    if (spoilt || verb !== 'create') return;
+    spoilt = true;
+    return { ...body, ports: [{ name: 'http', protocol: 'CARRIER-PIGEON', port: 8080 }] };
+  };
+}
+
+describe('422: the API server refuses the content (H1)', () => {
+  test('the field is named, and the rest of the plan goes on', async () => {
+    await twoSlicesToCome();
+    spoilFirstWrite();
+    const outcome = retryOf(await rig.run('web'));
+    expect(outcome.error).toBeInstanceOf(ApiError);
+    expect(outcome.reason).toMatch(/ports\[0\]\.protocol.*CARRIER-PIGEON/);
+    expect(outcome.afterMs).toBeGreaterThanOrEqual(30_000);
+    expect(rig.events).toMatchObject([
+      {
+        type: 'Warning',
+        reason: 'FailedToUpdateEndpointSlices',
+        regarding: { kind: 'Service', name: 'web' },
+        message: expect.stringContaining('ports[0].protocol'),
+      },
+    ]);
+    expect(await slicesOf(rig.ns, 'web')).toHaveLength(1);
+    // What went through is known, so that the next run writes the rest alone.
+    rig.api.forget();
+    expect(await rig.run('web')).toMatchObject({ kind: 'done', result: { created: 1 } });
+    expect(rig.api.calls).toHaveLength(1);
+  });
+});
+
+describe('403: a right is missing (H1, report 117)', () => {
+  test('is a typed error that says which verb on what, an Event, and a slow retry', async () => {
+    await twoSlicesToCome();
+    const access = await loadKubeConfig({ path: fromRun('kubeconfig'), env: {} });
+    // The real API server's own refusal, to a user without any right.
+    const headers = ['Impersonate-User', 'nobody-in-particular'];
+    const client = createKubeClient({ ...access, headers });
+    try {
+      const deps = { ...rig.deps, api: createEndpointApi(client) };
+      rig.deps = deps;
+      const outcome = retryOf(await rig.run('web'));
+      expect(outcome.error).toMatchObject({ code: 'ApiError', status: 403 });
+      expect(outcome.failure).toBe(true);
+      expect(outcome.afterMs).toBeGreaterThanOrEqual(30_000);
+      expect(outcome.reason).toMatch(/create.*endpointslices/);
+      const messages = rig.events.map(({ message }) => message);
+      expect(messages.length).toBeGreaterThan(0);
+      for (const message of messages) expect(message).toMatch(/cannot create resource/);
+    } finally {
+      await client.close();
+    }
+  });
+
+  test('says the same at each retry, so that one Event is counted up', async () => {
+    await twoSlicesToCome();
+    rig.api.before = ({ verb }) => {
+      if (verb === 'create') throw refusal(403, { reason: 'Forbidden' });
+    };
+    await rig.run('web');
+    const first = new Set(rig.events.map(({ message }) => message));
+    await rig.run('web');
+    expect(new Set(rig.events.map(({ message }) => message))).toEqual(first);
+  });
+});
+
+describe('429: too many requests (H1)', () => {
+  test.each(['a write', 'a live read'])('at %s, Retry-After is obeyed', async (where) => {
+    await twoSlicesToCome();
+    rig.api.before = ({ verb }) => {
+      if ((verb === 'create') === (where === 'a write')) {
+        throw refusal(429, { reason: 'TooManyRequests', retryAfterMs: 7_000 });
+      }
+    };
+    const read = where === 'a write' ? 'view' : 'live';
+    const outcome = retryOf(await rig.run('web', { read }));
+    expect(outcome.afterMs).toBe(7_000);
+  });
+
+  test('without Retry-After, the key’s own backoff decides', async () => {
+    await twoSlicesToCome();
+    rig.api.before = () => {
+      throw refusal(429);
+    };
+    expect(retryOf(await rig.run('web')).afterMs).toBe(50);
+    expect(retryOf(await rig.run('web')).afterMs).toBe(100);
+  });
+});
+
+describe('failures are counted per key (queue 4, report 98)', () => {
+  test('the delay doubles from 50 ms to the cap of a minute, and success starts anew', async () => {
+    await twoSlicesToCome();
+    rig.api.before = () => {
+      throw new UnreachableError('create', new Error('connect ECONNREFUSED'));
+    };
+    const delays: (number | undefined)[] = [];
+    for (let failure = 1; failure <= 14; failure += 1) {
+      const outcome = retryOf(await rig.run('web'));
+      expect(outcome.failures).toBe(failure);
+      delays.push(outcome.afterMs);
+    }
+    expect(delays).toEqual([
+      50, 100, 200, 400, 800, 1600, 3200, 6400, 12800, 25600, 51200, 60_000, 60_000, 60_000,
+    ]);
+    rig.api.before = () => undefined;
+    expect(await rig.run('web')).toMatchObject({ kind: 'done', failuresBefore: 14 });
+    expect(await rig.run('web')).toMatchObject({ kind: 'done', failuresBefore: 0 });
+  });
+
+  test('from the fifteenth on the key counts as stuck, until it succeeds; it is tried all the same', async () => {
+    await twoSlicesToCome();
+    const stuck = new Set<string>();
+    const handle = createServiceHandler({
+      reconcile: rig.deps,
+      stuck: {
+        add: async (key) => void stuck.add(key),
+        remove: async (key) => void stuck.delete(key),
+      },
+      log: silentLogger,
+      metrics: createMetrics(),
+    });
+    const key = { namespace: rig.ns, name: 'web' };
+    const job = { key, id: '1', class: 'event', enqueuedAt: Date.now() } as const;
+    const run = () => handle(job, new AbortController().signal);
+    rig.api.before = () => {
+      throw refusal(500);
+    };
+    for (let failure = 1; failure <= 14; failure += 1) await run();
+    expect([...stuck]).toEqual([]);
+    expect(await run()).toMatchObject({ kind: 'later', delayMs: 60_000 });
+    expect([...stuck]).toEqual([`${rig.ns}/web`]);
+    rig.api.before = () => undefined;
+    expect(await run()).toMatchObject({ kind: 'complete' });
+    expect([...stuck]).toEqual([]);
+  });
+
+  test('one key’s failures are no other key’s', async () => {
+    await twoSlicesToCome();
+    await createService(rig.ns, 'other', { spec: { selector: { app: 'web' } } });
+    await rig.see();
+    rig.api.before = ({ object }) => {
+      if (object.startsWith('slice/web-')) throw refusal(500);
+    };
+    await rig.run('web');
+    await rig.run('web');
+    expect(await rig.run('other')).toMatchObject({ kind: 'done', failuresBefore: 0 });
+    expect(retryOf(await rig.run('web')).failures).toBe(3);
+    expect(await endpointsOf(rig.ns, 'other')).toEqual(['192.0.2.1 8080 ready']);
+  });
+
+  test('without Redis a run is put off, and does not throw', async () => {
+    await twoSlicesToCome();
+    const away = (): Promise<never> => Promise.reject(new Error('Connection is closed.'));
+    rig.deps = {
+      ...rig.deps,
+      view: { acquire: away, renew: away, finish: away, presence: away },
+    };
+    expect(await rig.run('web')).toMatchObject({ kind: 'retry' });
+    expect(rig.api.calls).toEqual([]);
+  });
+
+  test('Redis that goes away in the middle of a run stops the writing', async () => {
+    await twoSlicesToCome();
+    const { view } = rig.deps;
+    const away = (): Promise<never> => Promise.reject(new Error('Connection is closed.'));
+    rig.deps = {
+      ...rig.deps,
+      view: {
+        renew: away,
+        finish: away,
+        presence: away,
+        acquire: (...args) => {
+          rig.skew += 300;
+          return view.acquire(...args).finally(() => (rig.skew += 300));
+        },
+      },
+    };
+    expect(await rig.run('web')).toMatchObject({ kind: 'retry', failure: true });
+    expect(rig.api.writes()).toEqual([]);
+  });
+});

@@ -1,0 +1,64 @@
+import { randomUUID } from 'node:crypto';
+import { join } from 'node:path';
+import { expect, test } from '@jest/globals';
+import { spawnTied, type ChildExit } from '../../platform/process/tied-child.ts';
+import { processesWith } from '../support/child-processes.ts';
+import { eventually } from '../support/eventually.ts';
+
+const DEMO = join(import.meta.dirname, '../../demo/demo.ts');
+/** The programs of the control plane are built by now, so that this is the demo alone. */
+const LIMIT_MS = 150_000;
+
+interface Ended extends ChildExit {
+  readonly stdout: string;
+  readonly stderr: string;
+  /** Processes that it has started, near or far, and that still run. */
+  readonly left: readonly string[];
+}
+
+async function runDemo(args: readonly string[], env: NodeJS.ProcessEnv = {}): Promise<Ended> {
+  const mark = `TETHER_TEST_DEMO=${randomUUID()}`;
+  const [name = '', value] = mark.split('=');
+  const child = spawnTied(process.execPath, [DEMO, ...args], {
+    env: { ...process.env, ...env, [name]: value },
+    stdout: 'pipe',
+    stderr: 'pipe',
+  });
+  let stdout = '';
+  let stderr = '';
+  child.stdout?.on('data', (chunk: Buffer) => (stdout += chunk.toString()));
+  child.stderr?.on('data', (chunk: Buffer) => (stderr += chunk.toString()));
+  const exit = await child.exited;
+  const look = (): string[] => processesWith(mark).map(({ command }) => command);
+  // What guards a process against the death of its parent ends a moment after both.
+  await eventually(() => expect(look()).toEqual([]), { timeoutMs: 5_000 }).catch(() => undefined);
+  return { ...exit, stdout, stderr, left: look() };
+}
+
+test(
+  'the demo shows every part, ends with 0 and leaves no process',
+  async () => {
+    const { code, stdout, stderr, left } = await runDemo([]);
+    expect({ code, stderr, left }).toEqual({ code: 0, stderr: '', left: [] });
+    expect(stdout).toMatch(/^=== Done in .* s: every change was followed ===$/m);
+    expect(stdout).toMatch(/kill -9 \d+ +# tether worker$/m);
+    expect(stdout).toMatch(/kill -9 \d+ +# tether up$/m);
+    const times = [...stdout.matchAll(/the slice followed (\d+) ms after the workload changed/g)];
+    expect(times.length).toBeGreaterThanOrEqual(8);
+    // Not a terminal: no colour.
+    expect(stdout).not.toContain('\u001b');
+  },
+  LIMIT_MS,
+);
+
+test('a step that fails ends the demo with 1 and one sentence', async () => {
+  const { code, stderr, left } = await runDemo([], { PATH: '/nonexistent', TETHER_REDIS_URL: '' });
+  expect({ code, left }).toEqual({ code: 1, left: [] });
+  expect(stderr).toMatch(/^demo: no Redis found: .*\n$/);
+});
+
+test('a wrong option is said, with exit code 2', async () => {
+  const { code, stderr } = await runDemo(['--kep']);
+  expect(code).toBe(2);
+  expect(stderr).toMatch(/^demo: Unknown option '--kep'/);
+});

@@ -1,0 +1,62 @@
+import { randomUUID } from 'node:crypto';
+import type { Redis } from 'ioredis';
+import { silentLogger } from '../../core/logger.ts';
+import { DEFAULT_MANAGER } from '../../core/names.ts';
+import { formatKey } from '../../core/object-key.ts';
+import type { KubeClient } from '../../platform/kube/client.ts';
+import type { Add, WorkQueue } from '../../platform/redis/queue/work-queue.ts';
+import { createIdentityStore } from '../../platform/redis/view/identity.ts';
+import { createViewWriter } from '../../platform/redis/view/view-writer.ts';
+import { LocalWatcher } from '../../watcher/local-watcher.ts';
+
+export interface WatcherRigOptions {
+  readonly client: KubeClient;
+  readonly redis: Redis;
+  readonly prefix: string;
+  /** UID of the cluster, as the view's identity has it. */
+  readonly clusterUid: string;
+  /** The one namespace that is served. */
+  readonly namespace: string;
+  /** Takes the keys, `ns/name`, that the watcher enqueues. */
+  readonly onAdd: (key: string) => void;
+}
+
+/** The watcher of a process, in this one: real API server, real view, and a queue that tells the test. */
+export async function startWatcher(options: WatcherRigOptions): Promise<LocalWatcher> {
+  const { client, redis, prefix, clusterUid, namespace } = options;
+  const identities = createIdentityStore(redis, prefix, clusterUid);
+  return new LocalWatcher({
+    client,
+    identities,
+    history: await identities.history(),
+    queue: toldQueue(options.onAdd),
+    openView: (identity) => createViewWriter(redis, { prefix, identity }, randomUUID),
+    manager: DEFAULT_MANAGER,
+    accepts: (one) => one === namespace,
+    idleMs: 75_000,
+    log: silentLogger,
+    now: Date.now,
+    random: Math.random,
+    report: {
+      state: () => undefined,
+      foundByRelist: () => undefined,
+    },
+  });
+}
+
+function toldQueue(onAdd: (key: string) => void): WorkQueue {
+  const add = (adds: readonly Add[]): Promise<void> => {
+    for (const { key } of adds) onAdd(formatKey(key));
+    return Promise.resolve();
+  };
+  const notUsed = (): Promise<never> => Promise.reject(new Error('not used by a watcher'));
+  return {
+    addEvents: add,
+    addResync: add,
+    close: () => Promise.resolve(),
+    addOnDemand: notUsed,
+    waitFor: notUsed,
+    counts: notUsed,
+    failedJobs: notUsed,
+  };
+}
