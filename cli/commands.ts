@@ -35,7 +35,7 @@ const workload = () => import('./commands/workload.ts');
 export const COMMANDS: readonly Command[] = [
   {
     name: 'up',
-    summary: 'watcher, worker and lookup in one process; brings a private Redis where none is set',
+    summary: 'watcher and worker in one process; brings a private Redis where none is set',
     args: [],
     flags: [],
     settings: [...ROLE, 'namespace', ...new Set([...WATCHER, ...WORKER])],

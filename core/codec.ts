@@ -7,6 +7,7 @@ import type {
   SliceRecord,
   WorkloadRecord,
 } from './records.ts';
+import { decodeEndpoints, encodeEndpoints, type EncodedEndpoints } from './endpoint-codec.ts';
 import { LABEL_SERVICE_NAME } from './names.ts';
 
 /*
@@ -49,9 +50,10 @@ export function encodeWorkload(record: WorkloadRecord): Encoded {
 }
 
 export function encodeSlice(record: SliceRecord): Encoded {
-  const { name, rv, uid, ...body } = record;
+  const { name, rv, uid, endpoints, ...body } = record;
   const index = record.labels[LABEL_SERVICE_NAME] ?? '';
-  return { name, rv, uid, index, body: JSON.stringify({ name, ...body }) };
+  const encoded = encodeEndpoints(endpoints);
+  return { name, rv, uid, index, body: JSON.stringify({ name, ...body, ...encoded }) };
 }
 
 export function decodeService(text: string): ServiceRecord {
@@ -86,9 +88,12 @@ export function decodeWorkload(text: string): WorkloadRecord {
   };
 }
 
+type SliceBody = Omit<SliceRecord, 'rv' | 'uid' | 'endpoints'> & EncodedEndpoints;
+
 export function decodeSlice(text: string): SliceRecord {
   const { rv, uid, body } = splitLines(text);
-  return { ...(JSON.parse(body) as Omit<SliceRecord, 'rv' | 'uid'>), rv, uid };
+  const { namespace, endpoints, ...rest } = JSON.parse(body) as SliceBody;
+  return { ...rest, rv, uid, endpoints: decodeEndpoints({ namespace, endpoints }) };
 }
 
 function splitLines(text: string): { rv: string; uid: string; index: string; body: string } {

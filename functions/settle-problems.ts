@@ -5,6 +5,9 @@ import { describeProblem, type WriteProblem } from './apply-plan.ts';
 /** What no retry cures soon (a missing right or CRD, content that the API server refuses), in ms. */
 const CONFIGURATION_RETRY_MS = 30_000;
 
+/** A server, or a proxy before it, that asks for more is asked again after so long, in ms. */
+const LONGEST_WAIT_MS = 300_000;
+
 /**
  * Turns what went wrong into one outcome: the most telling problem gives the reason, the longest
  * wait asked for (Retry-After, or the slow retry of a configuration problem) the delay.
@@ -29,5 +32,5 @@ function waitOf(problem: WriteProblem): number {
   if (problem.error instanceof MissingKindError) return CONFIGURATION_RETRY_MS;
   if (!(problem.error instanceof ApiError)) return 0;
   if (problem.error.status === 403) return CONFIGURATION_RETRY_MS;
-  return problem.error.failure.retryAfterMs ?? 0;
+  return Math.min(problem.error.failure.retryAfterMs ?? 0, LONGEST_WAIT_MS);
 }

@@ -2,6 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { backoffMs } from '../core/backoff.ts';
 import { describeError } from '../core/errors.ts';
 import type { Logger } from '../core/logger.ts';
+import { isDnsSubdomain } from '../core/object-key.ts';
 import type { WorkQueue } from '../platform/redis/queue/work-queue.ts';
 import type { Applied, Change, ViewWriter } from '../platform/redis/view/view-writer.ts';
 import { changeKey } from './change-of.ts';
@@ -129,16 +130,28 @@ export class Dispatcher {
   ): Promise<void> {
     if (!this.#gateOpen || dirty.length === 0) return;
     const { queue, writer } = this.#deps;
-    const adds = dirty.map(({ service, why }) => ({
-      key: { namespace, name: service },
-      reason: `${why} changed`,
-      at,
-    }));
+    const adds = dirty
+      .filter(({ service }) => this.#canBeAKey(namespace, service))
+      .map(({ service, why }) => ({
+        key: { namespace, name: service },
+        reason: `${why} changed`,
+        at,
+      }));
     await this.#untilDone(`enqueue keys of ${namespace}`, () => queue.addEvents(adds));
     const services = dirty.map(({ service }) => service);
     await this.#untilDone(`settle keys of ${namespace}`, () =>
       writer().settle(namespace, score, services),
     );
+  }
+
+  /** A slice's label may name what no Service can be called; that must not hold up the others. */
+  #canBeAKey(namespace: string, service: string): boolean {
+    if (isDnsSubdomain(service)) return true;
+    this.#deps.log.warn(
+      { namespace, service },
+      `a slice with our manager label names ${JSON.stringify(service)}, which is no Service's name; delete that slice`,
+    );
+    return false;
   }
 
   /** Redis may be away for as long as it likes; what it owes is delivered afterwards. */

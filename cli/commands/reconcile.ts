@@ -62,7 +62,8 @@ function describeReport(key: ObjectKey, report: JobReport): string {
         written === 0
           ? 'nothing to write'
           : `${created} created, ${updated} updated, ${deleted} deleted`;
-      return `${name}: ${did}; ${ready} of ${endpoints} endpoints ready in ${slices} slices`;
+      const where = slices === 1 ? '1 slice' : `${slices} slices`;
+      return `${name}: ${did}; ${ready} of ${endpoints} endpoints ready in ${where}`;
     }
     case 'failed':
       return `${name}: refused: ${report.reason}`;
@@ -79,7 +80,8 @@ function describePlan(key: ObjectKey, plan: SlicePlan): string {
   const lines = plan.writes.map(describeWrite);
   if (plan.noSlicesBecause !== null) lines.unshift(`no slices: ${plan.noSlicesBecause}`);
   for (const left of plan.leftOut) lines.push(`leave out ${left.workload}: ${left.detail}`);
-  const changes = plan.writes.length === 0 ? 'nothing to write' : `${plan.writes.length} writes`;
+  const writes = plan.writes.length === 1 ? '1 write' : `${plan.writes.length} writes`;
+  const changes = plan.writes.length === 0 ? 'nothing to write' : writes;
   lines.push(`${formatKey(key)}: ${changes}; ${plan.unchanged.length} slices are right already`);
   return lines.join('\n');
 }

@@ -71,10 +71,10 @@ export async function runRoles(options: RunOptions): Promise<void> {
   const onReconnect = (): void => back.forEach((listener) => listener());
   const redis = connectRedis(redisUrl, 'producer', { log, onReconnect });
   try {
-    const [clusterUid] = await Promise.all([
-      readClusterUid(client, log, signal),
-      checkRedis(redis, { log }),
-    ]);
+    const checked = checkRedis(redis, { log });
+    const [clusterUid] = await Promise.all([readClusterUid(client, log, signal), checked]).finally(
+      () => checked.catch(() => undefined),
+    );
     const { onEvent: observe } = metrics;
     const events = createEventSink({ client, component: config.manager, log, observe });
     const id = `${hostname()}-${process.pid}-${randomUUID().slice(0, 8)}`;

@@ -316,4 +316,25 @@ describe('the life of a Service', () => {
     });
     await eventually(async () => expect(await exists(slicesPath(ns, 'orphan'))).toBe(false));
   });
+
+  it('is not held up by a slice whose label names what no Service can be called', async () => {
+    await apiOk('POST', slicesPath(ns), {
+      metadata: {
+        name: 'odd',
+        labels: {
+          'kubernetes.io/service-name': 'No_Service',
+          'endpointslice.kubernetes.io/managed-by': 'tether-external-workloads',
+        },
+      },
+      addressType: 'IPv4',
+      endpoints: [],
+      ports: [],
+    });
+    await createService(ns, 'web');
+    await createWorkload(ns, 'vm', 'web');
+    await endpointsBecome('web', ['192.0.2.10 8080 ready']);
+    await remove(slicesPath(ns, 'odd'));
+    await setReady(ns, 'vm', false);
+    await endpointsBecome('web', ['192.0.2.10 8080 not-ready']);
+  });
 });
