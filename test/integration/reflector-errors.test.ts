@@ -17,7 +17,7 @@ const trouble: readonly (readonly [string, Behaviour, RegExp])[] = [
   ['401', refuse(401, { reason: 'Unauthorized' }), /401 Unauthorized/],
   ['429', refuse(429, { reason: 'TooManyRequests' }), /429 TooManyRequests/],
   ['500', refuse(500, { reason: 'InternalError' }), /500 InternalError/],
-  ['a 502 page of a proxy', html(502), /502 .*not JSON \(text\/html\).*Please log in/],
+  ['a 502 page of a proxy', html(502), /502: .*not JSON \(text\/html\).*Please log in/],
   ['a cut connection', cut, /closed by the other side|reset by the other side/],
 ];
 

@@ -173,18 +173,17 @@ test('requests, and slice writes by result; the length of a watch is no latency'
 });
 
 test('watches: restarts, what only a list found, time since the last word', async () => {
-  let now = 0;
-  const metrics = metricsOf({ monotonicMs: () => now });
-  metrics.watch.contactsFrom(() => [['service', 0]]);
+  let age = 12_500;
+  const metrics = metricsOf();
+  metrics.watch.contactsFrom(() => [['service', age]]);
   metrics.watch.restarted('service');
   metrics.watch.relistChanged('slice', 4);
-  now = 12_500;
   expect(await scrape(metrics)).toMatchObject({
     'tether_watch_restarts_total{resource="service"}': 1,
     'tether_relist_changes_total{resource="slice"}': 4,
     'tether_watch_last_contact_seconds{resource="service"}': 12.5,
   });
-  metrics.watch.contactsFrom(() => [['service', 3_000]]);
+  age = 3_000;
   expect(await scrape(metrics)).toMatchObject({
     'tether_watch_last_contact_seconds{resource="service"}': 3,
   });

@@ -162,7 +162,7 @@ describe('an error', () => {
     api.next('list', html(502), html(200));
     const client = clientOf();
     await expect(client.get(THINGS, { what: 'list things' })).rejects.toThrow(
-      /502 .*not JSON \(text\/html\).*Please log in/,
+      /502: .*not JSON \(text\/html\).*Please log in/,
     );
     await expect(client.get(THINGS, { what: 'list things' })).rejects.toThrow(
       /answered 200 with not JSON.*Please log in/,
