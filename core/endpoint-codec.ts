@@ -43,14 +43,22 @@ export function decodeEndpoints({ namespace, endpoints }: EncodedEndpoints): End
 
 /** Null when something of the endpoint would be lost. */
 function compact(endpoint: EndpointRecord, namespace: string): CompactEndpoint | null {
-  const { addresses, hostname = '', zone = '', hints, targetRef, nodeName } = endpoint;
+  const { addresses, hostname = '', zone = '', hints, nodeName } = endpoint;
   const conditions = flagsOf(endpoint.conditions);
+  const workload = workloadOf(endpoint, namespace);
   const zones = hints?.forZones ?? [];
-  if (conditions === null || nodeName !== undefined || zones.length > 1) return null;
-  if (targetRef?.kind !== WORKLOAD_KIND || targetRef.namespace !== namespace) return null;
-  const { name, uid } = targetRef;
-  if (name === undefined || uid === undefined) return null;
-  return [addresses, conditions, name, uid, hostname, zone, zones[0]?.name ?? ''];
+  if (conditions === null || workload === null) return null;
+  if (nodeName !== undefined || zones.length > 1) return null;
+  return [addresses, conditions, ...workload, hostname, zone, zones[0]?.name ?? ''];
+}
+
+function workloadOf(
+  { targetRef = {} }: EndpointRecord,
+  inNamespace: string,
+): readonly [name: string, uid: string] | null {
+  const { kind, namespace, name, uid } = targetRef;
+  if (kind !== WORKLOAD_KIND || namespace !== inNamespace) return null;
+  return name === undefined || uid === undefined ? null : [name, uid];
 }
 
 function flagsOf({ ready, serving, terminating }: EndpointRecord['conditions']): number | null {

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
-import { DEFAULT_MANAGER, LABEL_MANAGED_BY, LABEL_SERVICE_NAME } from '../../core/names.ts';
+import { LABEL_MANAGED_BY, LABEL_SERVICE_NAME } from '../../core/names.ts';
 import type { LocalWatcher } from '../../watcher/local-watcher.ts';
 import { apiOk } from '../support/api.ts';
 import { eventually } from '../support/eventually.ts';
@@ -17,6 +17,7 @@ import {
 } from '../support/objects.ts';
 import { reconcileRig } from '../support/reconcile-rig.ts';
 import { startWatcher } from '../support/reconcile-rig-watcher.ts';
+import { TEST_MANAGER } from '../support/run.ts';
 
 const rig = reconcileRig();
 
@@ -41,7 +42,7 @@ beforeEach(async () => {
 afterEach(() => watcher.stop());
 
 function ours(name: string, service: string): object {
-  const labels = { [LABEL_SERVICE_NAME]: service, [LABEL_MANAGED_BY]: DEFAULT_MANAGER };
+  const labels = { [LABEL_SERVICE_NAME]: service, [LABEL_MANAGED_BY]: TEST_MANAGER };
   return { metadata: { name, labels }, addressType: 'IPv4', endpoints: [], ports: [] };
 }
 

@@ -1,5 +1,4 @@
 import { beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
-import { DEFAULT_MANAGER } from '../../core/names.ts';
 import { apiOk } from '../support/api.ts';
 import { eventually } from '../support/eventually.ts';
 import { freshNamespace } from '../support/namespaces.ts';
@@ -14,6 +13,7 @@ import {
   workloadPath,
 } from '../support/objects.ts';
 import { runTether, spawnTether, type TetherProcess } from '../support/processes.ts';
+import { TEST_MANAGER } from '../support/run.ts';
 
 /*
  * What users get wrong in their objects, on the real API server. Every test has a workload that is
@@ -62,7 +62,7 @@ const toldTo = (workload: string, reason: string): Promise<string> =>
 
 /** What we wrote Events about: objects that are right must have none. */
 async function warned(): Promise<string[]> {
-  const ours = (await events()).filter(({ source }) => source?.component === DEFAULT_MANAGER);
+  const ours = (await events()).filter(({ source }) => source?.component === TEST_MANAGER);
   return [...new Set(ours.map(({ involvedObject }) => involvedObject.name))].sort();
 }
 
@@ -207,7 +207,7 @@ describe('names', () => {
     const { code, stdout } = await runTether([...reconcile, ...prefix]);
     expect({ code, stdout }).toEqual({
       code: 0,
-      stdout: `${ns}/${service}: nothing to write; 0 of 1 endpoints ready in 1 slices\n`,
+      stdout: `${ns}/${service}: nothing to write; 0 of 1 endpoints ready in 1 slice\n`,
     });
     expect((await runTether(['workload', 'ready', `${ns}/${workload}`])).code).toBe(0);
     await endpointsBecome(service, ['192.0.2.10 8080 ready']);

@@ -18,6 +18,7 @@ import {
   workloadPath,
 } from '../support/objects.ts';
 import { spawnTether } from '../support/processes.ts';
+import { TEST_MANAGER } from '../support/run.ts';
 
 /** One `tether up` on the real API server; each test has a namespace of its own. */
 let ns: string;
@@ -290,6 +291,22 @@ describe('the life of a Service', () => {
     await endpointsBecome('web', ['192.0.2.10 8080 ready']);
   });
 
+  it('owns its slices, so that they go with it (G3)', async () => {
+    const { metadata } = await createService(ns, 'web');
+    await createWorkload(ns, 'vm', 'web');
+    await endpointsBecome('web', ['192.0.2.10 8080 ready']);
+    expect((await onlySlice('web')).metadata?.ownerReferences).toEqual([
+      {
+        apiVersion: 'v1',
+        kind: 'Service',
+        name: 'web',
+        uid: metadata?.uid,
+        controller: true,
+        blockOwnerDeletion: true,
+      },
+    ]);
+  });
+
   it('creates nothing for a Service that is being deleted (B2, report 26)', async () => {
     await createService(ns, 'web');
     await mergePatch(servicePath(ns, 'web'), { metadata: { finalizers: ['example.test/hold'] } });
@@ -307,7 +324,7 @@ describe('the life of a Service', () => {
         name: 'orphan',
         labels: {
           'kubernetes.io/service-name': 'ghost',
-          'endpointslice.kubernetes.io/managed-by': 'tether-external-workloads',
+          'endpointslice.kubernetes.io/managed-by': TEST_MANAGER,
         },
       },
       addressType: 'IPv4',
@@ -323,7 +340,7 @@ describe('the life of a Service', () => {
         name: 'odd',
         labels: {
           'kubernetes.io/service-name': 'No_Service',
-          'endpointslice.kubernetes.io/managed-by': 'tether-external-workloads',
+          'endpointslice.kubernetes.io/managed-by': TEST_MANAGER,
         },
       },
       addressType: 'IPv4',

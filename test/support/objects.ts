@@ -1,6 +1,7 @@
 import type { ApiEndpointSlice, ApiObject } from '../../core/api-objects.ts';
-import { DEFAULT_MANAGER, LABEL_MANAGED_BY, LABEL_SERVICE_NAME } from '../../core/names.ts';
+import { LABEL_MANAGED_BY, LABEL_SERVICE_NAME } from '../../core/names.ts';
 import { api, apiOk } from './api.ts';
+import { TEST_MANAGER } from './run.ts';
 
 /** Objects of the real API server, made and read as a user would. */
 
@@ -84,7 +85,7 @@ export async function remove(path: string): Promise<void> {
 export async function slicesOf(
   namespace: string,
   service: string,
-  manager = DEFAULT_MANAGER,
+  manager = TEST_MANAGER,
 ): Promise<ApiEndpointSlice[]> {
   const selector = `${LABEL_SERVICE_NAME}=${service},${LABEL_MANAGED_BY}=${manager}`;
   const path = `${slicesPath(namespace)}?labelSelector=${encodeURIComponent(selector)}`;

@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { afterAll, afterEach } from '@jest/globals';
 import { spawnTied, type ChildExit } from '../../platform/process/tied-child.ts';
 import { eventually } from './eventually.ts';
-import { fromRun } from './run.ts';
+import { fromRun, TEST_MANAGER } from './run.ts';
 
 const BIN = join(import.meta.dirname, '../../cli/bin.js');
 
@@ -91,6 +91,7 @@ function addresses(): Record<string, string> {
     KUBECONFIG: fromRun('kubeconfig'),
     TETHER_REDIS_URL: fromRun('redisUrl'),
     TETHER_HTTP_PORT: '0',
+    TETHER_MANAGER: TEST_MANAGER,
   };
 }
 

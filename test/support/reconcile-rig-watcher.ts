@@ -1,13 +1,13 @@
 import { randomUUID } from 'node:crypto';
 import type { Redis } from 'ioredis';
 import { silentLogger } from '../../core/logger.ts';
-import { DEFAULT_MANAGER } from '../../core/names.ts';
 import { formatKey } from '../../core/object-key.ts';
 import type { KubeClient } from '../../platform/kube/client.ts';
 import type { Add, WorkQueue } from '../../platform/redis/queue/work-queue.ts';
 import { createIdentityStore } from '../../platform/redis/view/identity.ts';
 import { createViewWriter } from '../../platform/redis/view/view-writer.ts';
 import { LocalWatcher } from '../../watcher/local-watcher.ts';
+import { TEST_MANAGER } from './run.ts';
 
 export interface WatcherRigOptions {
   readonly client: KubeClient;
@@ -31,7 +31,7 @@ export async function startWatcher(options: WatcherRigOptions): Promise<LocalWat
     history: await identities.history(),
     queue: toldQueue(options.onAdd),
     openView: (identity) => createViewWriter(redis, { prefix, identity }, randomUUID),
-    manager: DEFAULT_MANAGER,
+    manager: TEST_MANAGER,
     accepts: (one) => one === namespace,
     idleMs: 75_000,
     log: silentLogger,

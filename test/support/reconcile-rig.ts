@@ -5,7 +5,7 @@ import type { ApiObject } from '../../core/api-objects.ts';
 import type { Kind } from '../../core/codec.ts';
 import { ApiError, type ApiFailure } from '../../core/errors.ts';
 import { silentLogger } from '../../core/logger.ts';
-import { DEFAULT_MANAGER, LABEL_MANAGED_BY } from '../../core/names.ts';
+import { LABEL_MANAGED_BY } from '../../core/names.ts';
 import type { Outcome } from '../../core/outcome.ts';
 import { reconcileService } from '../../functions/reconcile-service.ts';
 import type {
@@ -28,7 +28,7 @@ import {
 import { createMetrics } from '../../platform/telemetry/metrics.ts';
 import { upsertOf, vanishedAt } from '../../watcher/change-of.ts';
 import { freshNamespace } from './namespaces.ts';
-import { fromRun } from './run.ts';
+import { fromRun, TEST_MANAGER } from './run.ts';
 
 /** A request that a run makes of the API server. */
 export interface ApiCall {
@@ -141,7 +141,7 @@ function depsOf(rig: ReconcileRig): ReconcileDeps {
     view: createServiceView({ redis: rig.redis, prefix: rig.prefix, identity: () => IDENTITY }),
     api: rig.api,
     plan: {
-      manager: DEFAULT_MANAGER,
+      manager: TEST_MANAGER,
       maxEndpointsPerSlice: 100,
       workloadsWithoutStatus: 'not-ready',
       undeclaredPorts: 'refuse',
@@ -182,7 +182,7 @@ async function see(rig: ReconcileRig, kinds: readonly Kind[]): Promise<void> {
     const [group, resource] = splitPath(PATHS[kind]);
     const path = `${group}/namespaces/${rig.ns}/${resource}`;
     const selector =
-      kind === 'slice' ? { labelSelector: `${LABEL_MANAGED_BY}=${DEFAULT_MANAGER}` } : {};
+      kind === 'slice' ? { labelSelector: `${LABEL_MANAGED_BY}=${TEST_MANAGER}` } : {};
     const changes: Change[] = [];
     const names = new Set<string>();
     let version = '';

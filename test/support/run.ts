@@ -9,6 +9,12 @@ export const TEST_ENV = {
   kubectl: 'TETHER_TEST_KUBECTL',
 } as const;
 
+/**
+ * The manager label of what a test file writes. Two files run at once on one API server, each with
+ * processes that look at all namespaces: under one label they would write the same slices.
+ */
+export const TEST_MANAGER = `tether-test-${process.env['JEST_WORKER_ID'] ?? '0'}`;
+
 /** What the run started, to be ended after the last test, the latest first. */
 interface Owned {
   readonly stops: (() => Promise<unknown>)[];
