@@ -64,7 +64,11 @@ const toldTo = (workload: string, reason: string): Promise<string> =>
  * that looks at all namespaces says the same under the same name, and one of them is first.
  */
 async function warned(): Promise<string[]> {
-  const ours = (await events()).filter(({ source }) => source?.component?.startsWith('tether-'));
+  const ours = (await events()).filter(
+    // That process is another manager as well, and each says so of the other.
+    ({ source, reason }) =>
+      source?.component?.startsWith('tether-') && reason !== 'SeveralEndpointSliceManagers',
+  );
   return [...new Set(ours.map(({ involvedObject }) => involvedObject.name))].sort();
 }
 
