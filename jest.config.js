@@ -26,7 +26,9 @@ const shared = {
 
 /** @type {import('jest').Config} */
 export default {
-  maxWorkers: 2,
+  // One file at a time: processes of one file that look at all namespaces would meddle with another's
+  // on the shared API server, and the tests start processes enough to keep two cores busy.
+  maxWorkers: 1,
   testTimeout: 60_000,
   projects: [
     {

@@ -72,7 +72,13 @@ test('the same as JSON', async () => {
       { workload: 'other', included: false, leftOut: [{ reason: 'selector-mismatch' }] },
       { workload: 'portless', included: false, leftOut: [{ reason: 'no-port-resolves' }] },
     ],
-    slices: [{ name: 'web-mirror', ours: false, manager: 'linkerd-external-workloads-controller' }],
+    slices: expect.arrayContaining([
+      expect.objectContaining({
+        name: 'web-mirror',
+        ours: false,
+        manager: 'linkerd-external-workloads-controller',
+      }),
+    ]),
     writesDue: 1,
   });
 });
