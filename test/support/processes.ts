@@ -1,4 +1,6 @@
+import { once } from 'node:events';
 import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, afterEach } from '@jest/globals';
 import { spawnTied, type ChildExit } from '../../platform/process/tied-child.ts';
 import { eventually } from './eventually.ts';
@@ -23,6 +25,8 @@ export interface TetherProcess {
   /** Waits until its output (either stream) matches, and gives the match. */
   untilLog(pattern: RegExp, timeoutMs?: number): Promise<RegExpExecArray>;
   readonly exited: Promise<ChildExit>;
+  /** Resolves once both streams were read to their end. */
+  readonly read: Promise<unknown>;
   /** SIGKILL: a crash. Resolves once it is gone. */
   kill(): Promise<ChildExit>;
   /** SIGTERM, and SIGKILL after `graceMs` (default 10000). Resolves once it is gone. */
@@ -32,6 +36,8 @@ export interface TetherProcess {
   /** SIGCONT after `freeze`. */
   thaw(): void;
 }
+
+const LAST_WORDS_MS = 2_000;
 
 const running = { test: new Set<TetherProcess>(), file: new Set<TetherProcess>() };
 
@@ -54,6 +60,9 @@ export function spawnTether(args: readonly string[], options: TetherOptions = {}
     stdout: () => stdout,
     stderr: () => stderr,
     exited: child.exited,
+    read: Promise.all(
+      [child.stdout, child.stderr].map(async (stream) => stream && once(stream, 'end')),
+    ),
     kill: () => child.stop(0),
     stop: (graceMs = 10_000) => child.stop(graceMs),
     freeze: () => void child.signal('SIGSTOP'),
@@ -83,6 +92,8 @@ export async function runTether(
 ): Promise<{ readonly code: number | null; readonly stdout: string; readonly stderr: string }> {
   const tether = spawnTether(args, options);
   const { code } = await tether.exited;
+  // What it wrote last may still be on its way here when it is gone.
+  await Promise.race([tether.read, delay(LAST_WORDS_MS, undefined, { ref: false })]);
   return { code, stdout: tether.stdout(), stderr: tether.stderr() };
 }
 
