@@ -19,7 +19,7 @@ export interface WorkerDeps {
 
 /**
  * One job of the service queue: runs the function and turns its outcome into what the queue does.
- * This is the only place that does. On-demand jobs read live: somebody waits for the truth.
+ * No other place reads an outcome for that. On-demand jobs read live: somebody waits for the truth.
  */
 export function createServiceHandler(
   deps: WorkerDeps,

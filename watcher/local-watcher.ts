@@ -7,6 +7,7 @@ import type { ObjectKey } from '../core/object-key.ts';
 import type { KubeClient } from '../platform/kube/client.ts';
 import { PATHS } from '../platform/kube/endpoint-api.ts';
 import type { WorkQueue } from '../platform/redis/queue/work-queue.ts';
+import { resourceOf } from '../platform/kube/resource-path.ts';
 import type { History, IdentityStore } from '../platform/redis/view/identity.ts';
 import type { ViewWriter } from '../platform/redis/view/view-writer.ts';
 import { Dispatcher } from './dispatcher.ts';
@@ -15,12 +16,6 @@ import { KindSink, type CompleteList } from './kind-sink.ts';
 import { startReflector, type Reflector, type ReflectorState } from './reflector.ts';
 import { createSweeper, type Sweeper } from './sweeper.ts';
 import { HEARTBEAT, KINDS, ViewKeeper } from './view-keeper.ts';
-
-const RESOURCES: Readonly<Record<Kind, string>> = {
-  service: 'services',
-  workload: 'externalworkloads',
-  slice: 'endpointslices',
-};
 
 /** Objects a page of a list: some two megabytes. A slice may hold a hundred endpoints and more. */
 const PAGE_SIZES: Readonly<Record<Kind, number>> = { service: 2_000, workload: 2_000, slice: 500 };
@@ -158,19 +153,9 @@ export class LocalWatcher {
     });
     this.#sinks.set(kind, sink);
     const ours = kind === 'slice' ? { labelSelector: `${LABEL_MANAGED_BY}=${manager}` } : {};
-    const what = RESOURCES[kind];
-    const pageSize = PAGE_SIZES[kind];
-    const options = {
-      client,
-      path: PATHS[kind],
-      what,
-      ...ours,
-      pageSize,
-      sink,
-      log,
-      idleMs,
-      random,
-    };
+    const path = PATHS[kind];
+    const list = { path, what: resourceOf(path), ...ours, pageSize: PAGE_SIZES[kind] };
+    const options = { client, ...list, sink, log, idleMs, random };
     this.#reflectors.set(kind, startReflector<ApiObject>(options));
   }
 

@@ -16,7 +16,6 @@ export interface EndpointApi {
     signal: AbortSignal,
   ): Promise<WorkloadRecord[]>;
   listSlices(key: ObjectKey, manager: string, signal: AbortSignal): Promise<SliceRecord[]>;
-  readSlice(namespace: string, name: string, signal: AbortSignal): Promise<SliceRecord | null>;
   createSlice(
     namespace: string,
     name: string,
@@ -44,7 +43,7 @@ export function createEndpointApi(client: KubeClient): EndpointApi {
   return { ...reads(client), ...writes(client) };
 }
 
-type Reads = Pick<EndpointApi, 'readService' | 'listWorkloads' | 'listSlices' | 'readSlice'>;
+type Reads = Pick<EndpointApi, 'readService' | 'listWorkloads' | 'listSlices'>;
 
 function reads(client: KubeClient): Reads {
   return {
@@ -69,12 +68,6 @@ function reads(client: KubeClient): Reads {
       const path = slicesPath(key.namespace);
       const pages = client.list<ApiEndpointSlice>(path, { what, signal, labelSelector });
       return (await collect(pages)).map(projectSlice);
-    },
-    readSlice: async (namespace, name, signal) => {
-      const what = `get endpointslice ${namespace}/${name}`;
-      const path = `${slicesPath(namespace)}/${name}`;
-      const found = await orNull(client.get<ApiEndpointSlice>(path, { what, signal }));
-      return found && projectSlice(found);
     },
   };
 }

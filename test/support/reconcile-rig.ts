@@ -233,10 +233,6 @@ function watchApi(real: EndpointApi): WatchedApi {
       ),
     listSlices: (key, manager, signal) =>
       pass({ verb: 'list', object: 'slices' }, () => real.listSlices(key, manager, signal)),
-    readSlice: (namespace, name, signal) =>
-      pass({ verb: 'read', object: `slice/${name}` }, () =>
-        real.readSlice(namespace, name, signal),
-      ),
     createSlice: (namespace, name, given, signal) =>
       pass({ verb: 'create', object: `slice/${name}`, body: given }, (body) =>
         real.createSlice(namespace, name, body, signal),

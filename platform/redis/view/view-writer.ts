@@ -28,15 +28,13 @@ export interface Version {
   readonly uid: string;
 }
 
-export type DirtyReason = Kind;
-
 export interface Applied {
   /** Changes that the view did not know yet. */
   readonly accepted: number;
   /** Changes that the view knew, or knows better: another watcher was first, or they are echoes. */
   readonly refused: number;
   /** Services that the accepted changes dirty; they are pending until `settle`. */
-  readonly dirty: readonly { readonly service: string; readonly why: DirtyReason }[];
+  readonly dirty: readonly { readonly service: string; readonly why: Kind }[];
   /** Time of the change by Redis' clock, µs, as text; what `settle` wants back. */
   readonly score: string;
 }
@@ -119,9 +117,9 @@ function toArguments(change: Change): string[] {
 
 function readApplied(reply: readonly [number, number, string, ...string[]]): Applied {
   const [accepted, refused, score, ...pairs] = reply;
-  const dirty: { service: string; why: DirtyReason }[] = [];
+  const dirty: { service: string; why: Kind }[] = [];
   for (let at = 0; at < pairs.length; at += 2) {
-    dirty.push({ service: pairs[at] ?? '', why: (pairs[at + 1] ?? 'service') as DirtyReason });
+    dirty.push({ service: pairs[at] ?? '', why: (pairs[at + 1] ?? 'service') as Kind });
   }
   return { accepted, refused, score, dirty };
 }
