@@ -85,7 +85,13 @@ export interface ApiEndpointSlice extends ApiObject {
       readonly namespace?: string;
       readonly name?: string;
       readonly uid?: string;
+      readonly apiVersion?: string;
+      readonly fieldPath?: string;
+      readonly resourceVersion?: string;
     };
-    readonly hints?: { readonly forZones?: readonly { readonly name: string }[] };
+    readonly hints?: {
+      readonly forZones?: readonly { readonly name: string }[];
+      readonly forNodes?: readonly { readonly name: string }[];
+    };
   }[];
 }

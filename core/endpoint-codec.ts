@@ -43,12 +43,12 @@ export function decodeEndpoints({ namespace, endpoints }: EncodedEndpoints): End
 
 /** Null when something of the endpoint would be lost. */
 function compact(endpoint: EndpointRecord, namespace: string): CompactEndpoint | null {
-  const { addresses, hostname = '', zone = '', hints, nodeName } = endpoint;
+  const { addresses, hostname = '', zone = '', hints, nodeName, foreign } = endpoint;
   const conditions = flagsOf(endpoint.conditions);
   const workload = workloadOf(endpoint, namespace);
   const zones = hints?.forZones ?? [];
   if (conditions === null || workload === null) return null;
-  if (nodeName !== undefined || zones.length > 1) return null;
+  if (nodeName !== undefined || foreign || zones.length > 1) return null;
   return [addresses, conditions, ...workload, hostname, zone, zones[0]?.name ?? ''];
 }
 

@@ -103,7 +103,14 @@ function projectEndpoint(endpoint: ApiEndpoint): EndpointRecord {
     ...(endpoint.nodeName ? { nodeName: endpoint.nodeName } : {}),
     ...(endpoint.zone ? { zone: endpoint.zone } : {}),
     ...(zones.length > 0 ? { hints: { forZones: zones } } : {}),
+    ...(isForeign(endpoint) ? { foreign: true } : {}),
   };
+}
+
+/** Such fields are not kept, as no plan needs them; that they are there makes an endpoint differ. */
+function isForeign({ hints, targetRef: ref }: ApiEndpoint): boolean {
+  if (hints?.forNodes && hints.forNodes.length > 0) return true;
+  return Boolean(ref && (ref.apiVersion || ref.fieldPath || ref.resourceVersion));
 }
 
 function pickRef(

@@ -76,6 +76,8 @@ export interface EndpointRecord {
   readonly nodeName?: string;
   readonly zone?: string;
   readonly hints?: { readonly forZones?: readonly { readonly name: string }[] };
+  /** Somebody wrote more into it than Tether ever does: hints for nodes, a version of its target. */
+  readonly foreign?: true;
 }
 
 /** `discovery.k8s.io/v1` EndpointPort, with the API server's defaults filled in. */

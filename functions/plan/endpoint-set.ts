@@ -48,6 +48,7 @@ export function equalBeyondIdentity(a: EndpointRecord, b: EndpointRecord): boole
     sameConditions(a.conditions, b.conditions) &&
     a.targetRef?.kind === b.targetRef?.kind &&
     a.targetRef?.uid === b.targetRef?.uid &&
+    a.foreign === b.foreign &&
     sameText(a.zone, b.zone) &&
     sameText(a.nodeName, b.nodeName) &&
     sameList(a.addresses, b.addresses) &&
