@@ -122,6 +122,12 @@ export function nameOf(object: ApiObject): string {
   return object.metadata?.name ?? '';
 }
 
+/** Of a slice: rises with every write that changes its endpoints, ports or labels. */
+export function generationOf({ metadata }: ApiObject): number {
+  const { generation } = (metadata ?? {}) as { readonly generation?: number };
+  return generation ?? 0;
+}
+
 /** Gone, or never there. */
 export async function exists(path: string): Promise<boolean> {
   return (await api('GET', path)).status !== 404;

@@ -3,7 +3,7 @@ import type { ApiEndpointSlice } from '../../core/api-objects.ts';
 import { eventually } from './eventually.ts';
 import { freshNamespace } from './namespaces.ts';
 import { endpointsOf, slicesOf } from './objects.ts';
-import { spawnTether } from './processes.ts';
+import { spawnTether, type TetherProcess } from './processes.ts';
 
 /** One `tether up` on the real API server for a whole test file; each test has a namespace of its own. */
 export interface UpRig {
@@ -20,17 +20,27 @@ export interface UpRig {
   onlySlice(service: string): Promise<ApiEndpointSlice>;
 }
 
+/** The rig together with the process that it started. */
+export interface StartedRig extends UpRig {
+  readonly tether: TetherProcess;
+}
+
 /** To be called once at the top of a test file. */
-export function upRig(name: string, args: readonly string[] = []): UpRig {
+export function upRig(name: string, args: readonly string[] = []): StartedRig {
   let ns = '';
+  let tether: TetherProcess;
   beforeAll(async () => {
-    const tether = spawnTether(['up', '--redis-prefix', name, ...args], { lifetime: 'file' });
+    tether = spawnTether(['up', '--redis-prefix', name, ...args], { lifetime: 'file' });
     await tether.untilLog(/"ready"|ready$/m);
   });
   beforeEach(async () => {
     ns = await freshNamespace(name);
   });
-  return rigOf(() => ns);
+  return Object.defineProperty(
+    rigOf(() => ns),
+    'tether',
+    { get: () => tether },
+  ) as StartedRig;
 }
 
 /** The same looks, for a test that starts its processes itself. */
