@@ -48,6 +48,11 @@ export class ApiError extends TetherError {
   }
 }
 
+/** The API server's own word that an object is not there; a proxy's 404 has no such reason. */
+export function isNotFound(error: unknown): boolean {
+  return error instanceof ApiError && error.status === 404 && error.failure.reason === 'NotFound';
+}
+
 /** The API server (or Redis) could not be reached, or did not answer in time. */
 export class UnreachableError extends TetherError {
   readonly code = 'Unreachable';

@@ -45,19 +45,34 @@ export function projectService(object: ApiService): ServiceRecord {
   };
 }
 
-/** An ExternalWorkload of either version, reduced likewise; the mTLS fields never reach a slice. */
+/**
+ * An ExternalWorkload of either version, reduced likewise; the mTLS fields never reach a slice. Its CRD
+ * may be somebody else's, and lax: what is of the wrong type counts as absent, so that it costs its
+ * own workload and no other one.
+ */
 export function projectWorkload(object: ApiExternalWorkload): WorkloadRecord {
   const spec = object.spec ?? {};
   return {
     ...identity(object),
     labels: sortedMap(object.metadata?.labels),
-    ips: (spec.workloadIPs ?? []).map((entry) => entry.ip ?? ''),
-    ports: (spec.ports ?? []).flatMap((port) => {
-      const protocol = knownProtocol(port.protocol);
-      return protocol === null ? [] : { name: port.name ?? '', port: port.port ?? 0, protocol };
+    ips: entriesOf(spec.workloadIPs).map(({ ip }) => (typeof ip === 'string' ? ip : '')),
+    ports: entriesOf(spec.ports).flatMap(({ name, port, protocol: text }) => {
+      const protocol = knownProtocol(text);
+      if (protocol === null || !isPortNumber(port)) return [];
+      return { name: typeof name === 'string' ? name : '', port, protocol };
     }),
     ready: readyOf(object.status?.conditions),
   };
+}
+
+function entriesOf<T extends object>(list: readonly T[] | undefined): readonly T[] {
+  if (!Array.isArray(list)) return [];
+  const entries: readonly (T | null)[] = list;
+  return entries.filter((entry) => typeof entry === 'object' && entry !== null);
+}
+
+function isPortNumber(port: number | undefined): port is number {
+  return Number.isInteger(port) && port !== undefined && port >= 1 && port <= 65_535;
 }
 
 /** An EndpointSlice with the API server's own defaults filled in, so that equality means equality. */
@@ -143,7 +158,7 @@ function identity(object: ApiObject): {
 function readyOf(
   conditions: readonly { readonly type?: string; readonly status?: string }[] | undefined,
 ): boolean | null {
-  const last = conditions?.findLast((condition) => condition.type === 'Ready');
+  const last = entriesOf(conditions).findLast((condition) => condition.type === 'Ready');
   return last ? last.status === 'True' : null;
 }
 

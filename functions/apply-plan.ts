@@ -1,4 +1,10 @@
-import { ApiError, TetherError, UnreachableError, describeError } from '../core/errors.ts';
+import {
+  ApiError,
+  TetherError,
+  UnreachableError,
+  describeError,
+  isNotFound,
+} from '../core/errors.ts';
 import type { ObjectKey } from '../core/object-key.ts';
 import type { ServiceRecord, SliceRecord } from '../core/records.ts';
 import type { EndpointApi } from '../platform/kube/endpoint-api.ts';
@@ -113,12 +119,13 @@ function classify(write: PlannedWrite, error: unknown): WriteProblem {
   const name = nameOf(write);
   const { status, reason, causes } = error.failure;
   if (status === 409) return { kind: reason === 'AlreadyExists' ? 'taken' : 'conflict', name };
-  if (status === 404 && write.verb === 'update') return { kind: 'conflict', name };
+  const notFound = isNotFound(error);
+  if (notFound && write.verb === 'update') return { kind: 'conflict', name };
   if (causes.some((cause) => cause.reason === 'NamespaceTerminating')) {
     return { kind: 'terminating' };
   }
   // The namespace went between the plan and the write: its objects are gone with it.
-  if (status === 404) return { kind: 'terminating' };
+  if (notFound) return { kind: 'terminating' };
   if (status === 422) return { kind: 'invalid', name, error };
   if (status === 403) return { kind: 'forbidden', error };
   return { kind: 'failed', error };
@@ -140,11 +147,20 @@ export function describeProblem(problem: WriteProblem): string {
     case 'skipped':
       return `endpointslice ${problem.name} waits for a write that failed`;
     case 'forbidden':
-      return `${describeError(problem.error)}; grant the worker's role that verb on endpointslices`;
+      return describeForbidden(problem.error);
     case 'invalid':
     case 'failed':
       return describeError(problem.error);
   }
+}
+
+/** The authorizer's words; a quota or an admission policy refuses with 403 as well, and says how. */
+const LACKS_RIGHT = /cannot (create|update|delete) resource/;
+
+function describeForbidden(error: ApiError): string {
+  const what = describeError(error);
+  if (!LACKS_RIGHT.test(error.failure.message)) return what;
+  return `${what}; grant the worker's role that verb on endpointslices`;
 }
 
 async function inParallel<T>(

@@ -1,5 +1,10 @@
-import type { ApiEndpointSlice, ApiExternalWorkload, ApiService } from '../../core/api-objects.ts';
-import { ApiError, MissingKindError } from '../../core/errors.ts';
+import type {
+  ApiEndpointSlice,
+  ApiExternalWorkload,
+  ApiObject,
+  ApiService,
+} from '../../core/api-objects.ts';
+import { ApiError, isNotFound, MissingKindError, UnreachableError } from '../../core/errors.ts';
 import { LABEL_MANAGED_BY, LABEL_SERVICE_NAME } from '../../core/names.ts';
 import { formatKey, type ObjectKey } from '../../core/object-key.ts';
 import { projectService, projectSlice, projectWorkload } from '../../core/project.ts';
@@ -38,7 +43,7 @@ export const PATHS = {
   slice: '/apis/discovery.k8s.io/v1/endpointslices',
 } as const;
 
-/** @throws ApiError, UnreachableError from every call; a 404 on a read is null, on a delete false. */
+/** @throws ApiError, UnreachableError from every call; `NotFound` on a read is null, on a delete false. */
 export function createEndpointApi(client: KubeClient): EndpointApi {
   return { ...reads(client), ...writes(client) };
 }
@@ -50,8 +55,8 @@ function reads(client: KubeClient): Reads {
     readService: async (key, signal) => {
       const what = `get service ${formatKey(key)}`;
       const path = `/api/v1/namespaces/${key.namespace}/services/${key.name}`;
-      const found = await orNull(client.get<ApiService>(path, { what, signal }));
-      return found && projectService(found);
+      const found = await orNotFound(client.get<ApiService>(path, { what, signal }));
+      return found === NOT_FOUND ? null : projectService(expectObject(what, key.name, found));
     },
     listWorkloads: async (namespace, selector, signal) => {
       if (Object.keys(selector).length === 0) return [];
@@ -77,19 +82,27 @@ function writes(client: KubeClient): Omit<EndpointApi, keyof Reads> {
     createSlice: async (namespace, name, body, signal) => {
       const what = `create endpointslice ${namespace}/${name}`;
       const path = slicesPath(namespace);
-      return projectSlice(await client.create<ApiEndpointSlice>(path, body, { what, signal }));
+      const made = await client.create<ApiEndpointSlice>(path, body, { what, signal });
+      return projectSlice(expectObject(what, name, made));
     },
     replaceSlice: async (namespace, name, body, signal) => {
       const what = `update endpointslice ${namespace}/${name}`;
       const path = `${slicesPath(namespace)}/${name}`;
-      return projectSlice(await client.replace<ApiEndpointSlice>(path, body, { what, signal }));
+      const made = await client.replace<ApiEndpointSlice>(path, body, { what, signal });
+      return projectSlice(expectObject(what, name, made));
     },
     deleteSlice: async (namespace, slice, signal) => {
       const what = `delete endpointslice ${namespace}/${slice.name}`;
       const path = `${slicesPath(namespace)}/${slice.name}`;
       const preconditions = { uid: slice.uid, resourceVersion: slice.rv };
       const body = { apiVersion: 'v1', kind: 'DeleteOptions', preconditions };
-      return (await orNull(client.delete<object>(path, body, { what, signal }))) !== null;
+      const answer = await orNotFound(
+        client.delete<ApiObject | null>(path, body, { what, signal }),
+      );
+      if (answer === NOT_FOUND) return false;
+      // A Status; or the slice itself, where a finalizer keeps it for a while.
+      if (answer?.kind !== 'Status') expectObject(what, slice.name, answer);
+      return true;
     },
   };
 }
@@ -121,12 +134,24 @@ function selectorText(labels: Labels): string {
     .join(',');
 }
 
-/** A 404 means that the object is not there; of the kind itself (no CRD) it stays an error. */
-async function orNull<T>(request: Promise<T>): Promise<T | null> {
+const NOT_FOUND = Symbol('not found');
+
+/**
+ * The API server's own word that an object is not there. Any other 404 stays an error: of a kind that
+ * is not served, and of a proxy in between, whose word must not empty a Service.
+ */
+async function orNotFound<T>(request: Promise<T>): Promise<T | typeof NOT_FOUND> {
   try {
     return await request;
   } catch (error) {
-    if (error instanceof ApiError && error.status === 404) return null;
+    if (isNotFound(error)) return NOT_FOUND;
     throw error;
   }
+}
+
+/** Success and JSON may come from a proxy in between as well: it is what was asked for, or an error. */
+function expectObject<T extends ApiObject>(what: string, name: string, object: T | null): T {
+  const meta = object?.metadata;
+  if (object && meta?.name === name && (meta.resourceVersion ?? '') !== '') return object;
+  throw new UnreachableError(what, new Error('the answer is JSON, but not that object'));
 }

@@ -15,6 +15,7 @@ export interface MemberOptions {
   /** Another way to the API server, such as a proxy. */
   readonly kubeconfig?: string;
   readonly args?: readonly string[];
+  readonly env?: Readonly<Record<string, string>>;
 }
 
 export interface FleetOptions {
@@ -26,6 +27,8 @@ export interface FleetOptions {
 
 /** Watchers and workers of one install, each a process, on one Redis. */
 export interface Fleet {
+  /** TETHER_REDIS_PREFIX of its processes. */
+  readonly prefix: string;
   /** What is alive, in the order of its start. */
   readonly watchers: readonly TetherProcess[];
   readonly workers: readonly TetherProcess[];
@@ -58,13 +61,14 @@ export function openFleet(namespace: string, options: FleetOptions = {}): Fleet 
   };
   const all = (): TetherProcess[] => [...members.watcher, ...members.worker];
   return {
+    prefix,
     watchers: members.watcher,
     workers: members.worker,
-    start: async (role, { kubeconfig, args = [] } = {}) => {
+    start: async (role, { kubeconfig, args = [], env: own = {} } = {}) => {
       const way = kubeconfig === undefined ? [] : ['--kubeconfig', kubeconfig];
       const only = role === 'watcher' ? ['--namespaces', namespace] : workerArgs;
       const command = [role, ...common, ...LOG, ...only, ...way, ...args];
-      const member = spawnTether(command, { env, lifetime: 'file' });
+      const member = spawnTether(command, { env: { ...env, ...own }, lifetime: 'file' });
       await Promise.race([
         member.untilLog(/"msg":"ready"/),
         member.exited.then(() => Promise.reject(new Error(`${role}: ${member.stderr()}`))),
