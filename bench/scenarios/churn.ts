@@ -1,0 +1,108 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import type { ChurnResult } from '../agent/churn.ts';
+import { controllerManager } from '../contenders/controller-manager.ts';
+import type { Contender } from '../contenders/contender.ts';
+import { tetherUp } from '../contenders/tether.ts';
+import { beginCosts, type Costs } from '../measure/costs.ts';
+import { costFigures, costNotes, costRows } from '../report/cost-figures.ts';
+import type { Bar, Column, Figures, Section } from '../report/section.ts';
+import { inTurn, withRunning, type ChurnSize, type Sitting } from '../sitting.ts';
+import type { Stage } from '../stage.ts';
+import { percentile } from '../statistics.ts';
+import { atMost, noWorse } from './bars.ts';
+import { prepare, sizeText, worldOf } from './worlds.ts';
+
+/** Readiness flips on many Services. */
+export async function churnOfMany(sitting: Sitting): Promise<Section[]> {
+  return [await churnOf(sitting, sitting.sizes.churn)];
+}
+
+/** Readiness flips on one large Service, whose slices hold 100 endpoints each. */
+export async function churnOfOne(sitting: Sitting): Promise<Section[]> {
+  const sections: Section[] = [];
+  for (const size of sitting.sizes.oneService) sections.push(await churnOf(sitting, size));
+  return sections;
+}
+
+async function churnOf(sitting: Sitting, size: ChurnSize): Promise<Section> {
+  const shown = `${sizeText(size)}, ${size.perSecond} a second`;
+  const what = size.services === 1 ? `One Service, ${shown}` : `Churn, ${shown}`;
+  const costs = new Map<string, Costs>();
+  const columns = await inTurn(sitting, what, [tetherUp, controllerManager], (stage, contender) =>
+    measure(sitting, stage, size, contender, costs),
+  );
+  return {
+    title: what,
+    intro:
+      `Once all is right and ${sitting.sizes.settleMs / 1000} s later, workloads (or Pods) become ` +
+      `unready, ${size.perSecond} a second for ${size.seconds} s, each once. Time counts from just ` +
+      'before the request is sent until the observer’s watch shows the endpoint unready.',
+    rows: ROWS,
+    columns,
+    ratio: true,
+    notes: [...costs].flatMap(([title, cost]) => costNotes(title, cost)),
+    bars: barsOf(what, columns),
+  };
+}
+
+const ROWS: Section['rows'] = [
+  { id: 'p50', label: 'p50, ms', digits: 1 },
+  { id: 'p90', label: 'p90, ms', digits: 1 },
+  { id: 'p99', label: 'p99, ms', digits: 1 },
+  { id: 'longest', label: 'longest, ms', digits: 1 },
+  { id: 'flips', label: 'flips', digits: 0 },
+  { id: 'missing', label: 'flips never seen', digits: 0 },
+  { id: 'wrong', label: 'Services wrong in the end', digits: 0 },
+  { id: 'writes', label: 'slice writes a flip', digits: 2 },
+  ...costRows('flip'),
+];
+
+async function measure(
+  sitting: Sitting,
+  stage: Stage,
+  size: ChurnSize,
+  contender: Contender,
+  last: Map<string, Costs>,
+): Promise<Figures> {
+  const { settleMs, timeoutMs } = sitting.sizes;
+  await prepare(sitting, stage, worldOf(sitting, stage, size, contender.backing));
+  return withRunning(await contender.start(stage), async (running) => {
+    await stage.agent.untilRight(timeoutMs);
+    await delay(settleMs);
+    const endCosts = await beginCosts(stage, running);
+    const { perSecond, seconds } = size;
+    const result = await stage.agent.churn({ perSecond, seconds, timeoutMs });
+    const costs = await endCosts(running);
+    last.set(contender.title, costs);
+    const figures = latencyFigures(result);
+    sitting.say(
+      `  p50 ${figures.p50.toFixed(1)}, p99 ${figures.p99.toFixed(1)} ms, ${result.missing} missing`,
+    );
+    return { ...figures, ...costFigures(costs, result.flips) };
+  });
+}
+
+/** What the rows show of the flips themselves. */
+export function latencyFigures(result: ChurnResult) {
+  const { latencies, flips, missing, wrong, sliceWrites } = result;
+  return {
+    p50: percentile(latencies, 0.5),
+    p90: percentile(latencies, 0.9),
+    p99: percentile(latencies, 0.99),
+    longest: percentile(latencies, 1),
+    flips,
+    missing,
+    wrong,
+    writes: sliceWrites / flips,
+  };
+}
+
+function barsOf(what: string, columns: readonly Column[]): Bar[] {
+  const [ours] = columns;
+  return [
+    ...noWorse({ what: `${what}: p50, ms`, columns, id: 'p50', digits: 1, better: 'lower' }),
+    ...noWorse({ what: `${what}: p99, ms`, columns, id: 'p99', digits: 1, better: 'lower' }),
+    ...atMost(`${what}: flips never seen`, ours, { id: 'missing', digits: 0 }, 0),
+    ...atMost(`${what}: Services wrong in the end`, ours, { id: 'wrong', digits: 0 }, 0),
+  ];
+}

@@ -1,0 +1,136 @@
+import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { describeError } from '../core/errors.ts';
+import { controlPlaneBinaries, type Binaries } from '../test/controlplane/binaries.ts';
+import { startControlPlane, type ControlPlane } from '../test/controlplane/cluster.ts';
+import { startAgent, type Agent } from './agent/client.ts';
+import type { Place } from './contenders/contender.ts';
+import { startMeasured } from './contenders/process.ts';
+import { TETHER } from './contenders/tether.ts';
+import { startUsageMeter, type UsageMeter } from './measure/usage.ts';
+
+/** Where one run takes place: a control plane with our kind installed, an agent, a meter. */
+export interface Stage extends Place {
+  readonly agent: Agent;
+  /** Another agent for the same API server, for more load than one process makes. */
+  addAgent(): Promise<Agent>;
+  /** Of the worlds of this run: no two runs on one control plane share a namespace. */
+  readonly prefix: string;
+}
+
+/** Makes stages; each is a fresh control plane, unless all are to share one. */
+export interface Stages {
+  /** Runs `work` on a stage of its own and ends all that was started for it. */
+  on<T>(work: (stage: Stage) => Promise<T>): Promise<T>;
+  /** What the API server calls its version. */
+  version(): string;
+  close(): Promise<void>;
+}
+
+const CONNECTIONS = 64;
+
+/**
+ * @param shared one control plane for all runs, which then see each other's objects: good enough to
+ *   prove that everything works, not for figures.
+ */
+export async function openStages(
+  shared: boolean,
+  progress: (line: string) => void,
+): Promise<Stages> {
+  const root = mkdtempSync(join(tmpdir(), 'tether-bench-'));
+  const binaries = await controlPlaneBinaries();
+  let runs = 0;
+  let version = 'unknown';
+  let common: ControlPlane | undefined;
+  return {
+    version: () => version,
+    on: async (work) => {
+      runs += 1;
+      const dir = join(root, `run-${runs}`);
+      mkdirSync(dir, { mode: 0o700 });
+      await using owned = new AsyncDisposableStack();
+      const controlPlane = common ?? (await startWithKind(binaries, dir));
+      if (shared) common = controlPlane;
+      else owned.defer(() => controlPlane.stop());
+      const stage = await makeStage(controlPlane, dir, owned, progress);
+      version = versionIn(await stage.agent.read('/version'));
+      const named = { prefix: `bench-${runs}`, controllerManager: binaries.kubeControllerManager };
+      // What ends by itself must not leave the run waiting for it.
+      return await Promise.race([work({ ...stage, ...named }), controlPlane.failed]);
+    },
+    close: async () => {
+      await common?.stop();
+      rmSync(root, { recursive: true, force: true, maxRetries: 5 });
+    },
+  };
+}
+
+/** A fresh control plane that has our kind. */
+async function startWithKind(binaries: Binaries, dir: string): Promise<ControlPlane> {
+  const controlPlane = await startControlPlane({ binaries, dir });
+  try {
+    await installKind(kubeconfigOf(controlPlane), dir);
+    return controlPlane;
+  } catch (error) {
+    await controlPlane.stop();
+    throw error;
+  }
+}
+
+async function makeStage(
+  controlPlane: ControlPlane,
+  dir: string,
+  owned: AsyncDisposableStack,
+  progress: (line: string) => void,
+): Promise<Omit<Stage, 'prefix' | 'controllerManager'>> {
+  const usage = meterOf(controlPlane);
+  owned.defer(() => usage.close());
+  const kubeconfig = kubeconfigOf(controlPlane);
+  const addAgent = async (): Promise<Agent> => {
+    const agent = await startAgent(kubeconfig, CONNECTIONS, progress);
+    owned.defer(() => agent.stop());
+    usage.track('load and observer', agent.pid);
+    return agent;
+  };
+  return { kubeconfig, dir, usage, agent: await addAgent(), addAgent };
+}
+
+function kubeconfigOf(controlPlane: ControlPlane): string {
+  const [cluster] = controlPlane.clusters;
+  if (cluster === undefined) throw new Error('the control plane has no cluster');
+  return cluster.kubeconfig;
+}
+
+function meterOf(controlPlane: ControlPlane): UsageMeter {
+  const usage = startUsageMeter();
+  for (const { name, pid } of controlPlane.processes()) {
+    usage.track(PARTS.find(([pattern]) => pattern.test(name))?.[1] ?? name, pid);
+  }
+  return usage;
+}
+
+const PARTS: readonly (readonly [RegExp, string])[] = [
+  [/kube-apiserver$/, 'API server'],
+  [/kube-controller-manager$/, 'garbage collector'],
+  [/^etcd$/, 'etcd'],
+];
+
+/** `tether install`, as users do. */
+async function installKind(kubeconfig: string, dir: string): Promise<void> {
+  const install = startMeasured(TETHER, ['install'], {
+    cwd: dir,
+    logFile: join(dir, 'install.log'),
+    env: { KUBECONFIG: kubeconfig },
+  });
+  const { code } = await install.exited;
+  if (code !== 0) throw new Error(`tether install: ${install.log()}`);
+}
+
+function versionIn(answer: string): string {
+  try {
+    return (JSON.parse(answer) as { readonly gitVersion: string }).gitVersion;
+  } catch (error) {
+    throw new Error(`/version answers ${answer}: ${describeError(error)}`, { cause: error });
+  }
+}
