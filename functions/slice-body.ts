@@ -1,19 +1,8 @@
 import { ANNOTATION_TRIGGER_TIME } from '../core/names.ts';
 import type { ObjectKey } from '../core/object-key.ts';
-import type { OwnerReference, ServiceRecord } from '../core/records.ts';
+import type { ServiceRecord } from '../core/records.ts';
+import { otherOwners, ownerOf } from './plan/owner.ts';
 import type { DesiredSlice, PlannedWrite } from './plan/types.ts';
-
-/** The owner of every slice: garbage collection removes them with the Service (rule G3). */
-function ownerOf(service: Pick<ServiceRecord, 'name' | 'uid'>): OwnerReference {
-  return {
-    apiVersion: 'v1',
-    kind: 'Service',
-    name: service.name,
-    uid: service.uid,
-    controller: true,
-    blockOwnerDeletion: true,
-  };
-}
 
 /**
  * The `discovery.k8s.io/v1` EndpointSlice that a create or an update sends. An update carries the
@@ -39,7 +28,7 @@ export function sliceBody(
     metadata['resourceVersion'] = previous.rv;
     metadata['uid'] = previous.uid;
     metadata['annotations'] = { ...previous.annotations, [ANNOTATION_TRIGGER_TIME]: triggerTime };
-    metadata['ownerReferences'] = [owner, ...previous.owners.filter((o) => !o.controller)];
+    metadata['ownerReferences'] = [owner, ...otherOwners(previous, service)];
     if (previous.finalizers) metadata['finalizers'] = previous.finalizers;
   }
   return {

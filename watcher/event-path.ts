@@ -107,7 +107,8 @@ export class EchoFilter implements EventPath {
   }
 
   async #judge(namespace: string, events: readonly SeenEvent[]): Promise<void> {
-    const versions = events.map(({ object: { metadata = {} } }) => ({
+    const versions = events.map(({ type, object: { metadata = {} } }) => ({
+      op: type === 'DELETED' ? ('remove' as const) : ('upsert' as const),
       name: metadata.name ?? '',
       rv: metadata.resourceVersion ?? '',
       uid: metadata.uid ?? '',

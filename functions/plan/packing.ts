@@ -1,4 +1,4 @@
-import type { EndpointRecord, Labels, SliceRecord } from '../../core/records.ts';
+import type { EndpointRecord, Labels, ServiceRecord, SliceRecord } from '../../core/records.ts';
 import { sizeOf, type SliceDraft } from './draft.ts';
 import { compareText } from './text.ts';
 import {
@@ -10,9 +10,12 @@ import {
   type EndpointSet,
 } from './endpoint-set.ts';
 import { sameLabels } from './labels.ts';
+import { statesOwner } from './owner.ts';
 import { portMapKey } from './ports.ts';
 
 export interface PackingRules {
+  /** The owner that every slice has to state. */
+  readonly service: ServiceRecord;
   /** The labels that every slice has to carry. */
   readonly labels: Labels;
   readonly maxEndpoints: number;
@@ -90,7 +93,7 @@ function review(
 ): Review {
   const kept: DesiredEndpoint[] = [];
   const dropped: EndpointRecord[] = [];
-  let changed = !sameLabels(slice.labels, rules.labels);
+  let changed = !sameLabels(slice.labels, rules.labels) || !statesOwner(slice, rules.service);
   for (const existing of slice.endpoints) {
     const found = findByWorkload(desired, existing);
     if (

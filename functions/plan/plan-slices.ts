@@ -9,6 +9,7 @@ import { buildEndpoint, conditionsOf } from './endpoint.ts';
 import { sliceLabels } from './labels.ts';
 import { sliceNamer } from './names.ts';
 import { orderWrites } from './order.ts';
+import { isOwnedBy } from './owner.ts';
 import { packFamily } from './packing.ts';
 import { recycle } from './recycle.ts';
 import { unmatchedLabel, whyNoSlices } from './selector.ts';
@@ -49,7 +50,7 @@ function planService(input: PlanInput, service: ServiceRecord): SlicePlan {
   }
   const desired = desiredEndpoints(input, service);
   const labels = sliceLabels(service, options.manager);
-  const rules = { labels, maxEndpoints: options.maxEndpointsPerSlice };
+  const rules = { service, labels, maxEndpoints: options.maxEndpointsPerSlice };
   const drafts: SliceDraft[] = [];
   const unchanged: SliceRecord[] = [];
   const reusable = Map.groupBy(slicesInQuestion(input), (slice) =>
@@ -86,13 +87,6 @@ function slicesInQuestion({ key, slices, options }: PlanInput): SliceRecord[] {
         labels[LABEL_MANAGED_BY] === options.manager,
     )
     .sort((a, b) => compareText(a.name, b.name));
-}
-
-/** A slice of an earlier Service of the same name is about to be garbage-collected: hands off. */
-function isOwnedBy(slice: SliceRecord, service: ServiceRecord): boolean {
-  return slice.owners.some(
-    ({ apiVersion, kind, uid }) => apiVersion === 'v1' && kind === 'Service' && uid === service.uid,
-  );
 }
 
 function desiredEndpoints({ key, workloads, options }: PlanInput, service: ServiceRecord): Desired {

@@ -81,6 +81,15 @@ describe('a record survives the view', () => {
       },
     ],
     ['one of few words', { addresses: ['192.0.2.1'], conditions: {} }],
+    [
+      'one of ours that somebody extended',
+      {
+        addresses: ['192.0.2.1'],
+        conditions,
+        targetRef,
+        hints: { forNodes: [{ name: 'n1' }] },
+      },
+    ],
   ])('as a slice that holds %s', (_what, endpoint) => {
     const first = {
       addresses: ['192.0.2.9'],

@@ -18,12 +18,20 @@ local function tombstone_key(base, kind, name)
   return base .. 't:' .. kind .. ':' .. name
 end
 
--- True when this version of this object is known to be older than its deletion.
-local function buried(base, kind, name, rv, uid)
+-- What is known of a deletion: that of this object (true or false), and its version; nothing if none is.
+local function deletion(base, kind, name, uid)
   local stone = redis.call('GET', tombstone_key(base, kind, name))
-  if not stone then return false end
+  if not stone then return nil end
   local dead_uid, dead_rv = string.match(stone, '^([^\n]*)\n(.*)$')
-  return dead_uid == uid or not newer(rv, dead_rv)
+  return dead_uid == uid, dead_rv
+end
+
+-- True when this version of this object is known to be older than its deletion. A slice may come back
+-- under its UID: one that lost our manager label went from the watch as if deleted. The others may not.
+local function buried(base, kind, name, rv, uid)
+  local same, dead_rv = deletion(base, kind, name, uid)
+  if same == nil then return false end
+  return not newer(rv, dead_rv) or (same and kind ~= 'slice')
 end
 
 local function bury(base, kind, name, rv, uid, ttl)

@@ -21,8 +21,9 @@ export type Change =
       readonly uid: string;
     };
 
-/** One version of one object. */
+/** One version of one object, as an event showed it. */
 export interface Version {
+  readonly op: Change['op'];
   readonly name: string;
   readonly rv: string;
   readonly uid: string;
@@ -87,7 +88,7 @@ export function createViewWriter(redis: Redis, keys: ViewKeys, birth: () => stri
       const args = [
         viewBase(keys, namespace),
         kind,
-        ...versions.flatMap(({ name, rv, uid }) => [name, rv, uid]),
+        ...versions.flatMap(({ op, name, rv, uid }) => [OPS[op], name, rv, uid]),
       ];
       const answers = await runScript(redis, news, [pendingKey(keys, namespace)], args);
       return (answers as number[]).map((answer) => answer === 1);
@@ -107,12 +108,15 @@ export function createViewWriter(redis: Redis, keys: ViewKeys, birth: () => stri
   };
 }
 
+/** How the scripts call it. */
+const OPS = { upsert: '+', remove: '-' } as const;
+
 function toArguments(change: Change): string[] {
   if (change.op === 'remove') {
-    return ['-', change.kind, change.name, change.rv, change.uid, '', ''];
+    return [OPS.remove, change.kind, change.name, change.rv, change.uid, '', ''];
   }
   const { name, rv, uid, index, body } = change.object;
-  return ['+', change.kind, name, rv, uid, index, body];
+  return [OPS.upsert, change.kind, name, rv, uid, index, body];
 }
 
 function readApplied(reply: readonly [number, number, string, ...string[]]): Applied {

@@ -117,6 +117,22 @@ describe('a slice of ours', () => {
     await view.put('slice', slice('web-1', 1, 'web'));
     expect(await view.put('slice', slice('web-1', 2, 'shop'))).toEqual(['shop', 'web']);
   });
+
+  it('dirties its Service whenever it loses our label or gets it back, as often as that is (A4)', async () => {
+    await view.put('slice', slice('web-1', 1, 'web'));
+    const event = { name: 'web-1', uid: 'uid-web-1' };
+    for (const rv of [10, 20]) {
+      const gone = { ...event, op: 'remove' as const, rv: `${rv}` };
+      expect(await view.writer.news(NS, 'slice', [gone])).toEqual([true]);
+      expect(await view.remove('slice', 'web-1', `${rv}`, 'uid-web-1')).toEqual(['web']);
+      expect(await view.writer.news(NS, 'slice', [gone])).toEqual([false]);
+      const late = { ...event, op: 'upsert' as const, rv: `${rv - 1}` };
+      const back = { ...event, op: 'upsert' as const, rv: `${rv + 1}` };
+      expect(await view.writer.news(NS, 'slice', [late, back])).toEqual([false, true]);
+      expect(await view.put('slice', slice('web-1', rv - 1, 'web'))).toEqual([]);
+      expect(await view.put('slice', slice('web-1', rv + 1, 'web'))).toEqual(['web']);
+    }
+  });
 });
 
 describe('a list', () => {

@@ -129,7 +129,7 @@ describe('writing through', () => {
   it('makes the echo of an own deletion no news, and of an update before it (A4)', async () => {
     await fill();
     await f.view.acquire(key, 't', 5_000, true);
-    await f.view.finish(key, 't', 'ok', [], [sliceRecord('web-1', 4, 'web')]);
+    await f.view.finish(key, 't', 'ok', [], [sliceRecord('web-1', 19, 'web')]);
     expect(await f.put('slice', slice('web-1', 19, 'web'))).toEqual([]);
     expect(await f.remove('slice', 'web-1', '20', 'uid-web-1')).toEqual([]);
   });

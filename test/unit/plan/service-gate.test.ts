@@ -137,6 +137,17 @@ describe('which Services get slices', () => {
     expect(counts(result)).toEqual({ create: 1, update: 0, delete: 1 });
   });
 
+  it.each([
+    ['is no controller', { controller: false }],
+    ['does not block', { blockOwnerDeletion: false }],
+    ['has another name', { name: 'other' }],
+  ])('corrects the owner in place where it %s, but not while it goes (B5, G3)', (_, over) => {
+    const slices = [sliceOf('web-1', [one], { owners: [{ ...OWNER, ...over }] })];
+    expect(ids(plan({ workloads: [one], slices }))).toEqual(['update/web-1']);
+    const service = aService({ deleting: true });
+    expect(plan({ service, workloads: [one], slices }).writes).toEqual([]);
+  });
+
   it('keeps a slice that has the Service among several owners (B5)', () => {
     const owners = [{ ...OWNER, uid: 'older' }, OWNER];
     expect(
