@@ -94,7 +94,7 @@ describe('for any Service, workloads and slices, the planner', () => {
     );
   });
 
-  it('changes no input and gives the same plan twice (F7)', () => {
+  it('changes no input and gives the same plan twice (F7, report 39)', () => {
     fc.assert(
       fc.property(inputArb, (input) => {
         const first = planSlices(deepFreeze(input));
