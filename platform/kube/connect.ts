@@ -1,6 +1,7 @@
 import { isIP } from 'node:net';
 import { lookup as dnsLookup } from 'node:dns';
 import type { LookupFunction } from 'node:net';
+import { createSecureContext, TLSSocket, type SecureContext } from 'node:tls';
 import { buildConnector } from 'undici';
 import type { KubeAccess } from './kubeconfig-access.ts';
 import type { ClientCertificate } from './credentials.ts';
@@ -34,7 +35,7 @@ export function apiServerConnector(access: KubeAccess, rule: AddressRule | undef
     { readonly pem: ClientCertificate | undefined; readonly connect: Connector } | undefined;
   const connectorFor = (pem: ClientCertificate | undefined): Connector => {
     if (last === undefined || last.pem?.cert !== pem?.cert || last.pem?.key !== pem?.key) {
-      last = { pem, connect: buildConnector(tlsOptions(access, pem, rule)) };
+      last = { pem, connect: resumingConnector(access, pem, rule) };
     }
     return last.connect;
   };
@@ -47,6 +48,40 @@ export function apiServerConnector(access: KubeAccess, rule: AddressRule | undef
       (ready) => connectorFor(ready)(options, callback),
       (error: unknown) => callback(error instanceof Error ? error : new Error(String(error)), null),
     );
+  };
+}
+
+/**
+ * Certificates are parsed once, not for each connection, and later connections resume the TLS session
+ * of an earlier one: together less than half of a connection's cost, on both sides.
+ */
+function resumingConnector(
+  access: KubeAccess,
+  pem: ClientCertificate | undefined,
+  rule: AddressRule | undefined,
+): Connector {
+  const { ca, cert, key, ...rest } = tlsOptions(access, pem, rule);
+  let secureContext: SecureContext | undefined;
+  const build = (session?: Buffer): Connector => {
+    secureContext ??= createSecureContext({ ca, cert, key });
+    // undici's own cache forgets sessions at the next garbage collection.
+    return buildConnector({ ...rest, secureContext, session, maxCachedSessions: 0 });
+  };
+  let connect: Connector | undefined;
+  return (options, callback) => {
+    try {
+      connect ??= build();
+    } catch (error) {
+      return void callback(error instanceof Error ? error : new Error(String(error)), null);
+    }
+    const remember: Callback = (...result) => {
+      const [, socket] = result;
+      if (socket instanceof TLSSocket) {
+        socket.on('session', (session: Buffer) => (connect = build(session)));
+      }
+      callback(...result);
+    };
+    connect(options, remember);
   };
 }
 

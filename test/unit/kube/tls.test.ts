@@ -18,7 +18,7 @@ afterEach(async () => {
 
 /** A server for `tether.test` that answers with the name in the client's certificate. */
 async function startServer() {
-  const state = { handshakes: 0, refused: new Set<string>() };
+  const state = { handshakes: 0, resumed: 0, refused: new Set<string>() };
   const sockets = new Set<Duplex>();
   const server = createServer(
     { ...FIRST, ca: [FIRST.cert, SECOND.cert], requestCert: true, rejectUnauthorized: false },
@@ -30,7 +30,10 @@ async function startServer() {
       response.end(JSON.stringify({ name }));
     },
   );
-  server.on('secureConnection', () => (state.handshakes += 1));
+  server.on('secureConnection', (socket) => {
+    state.handshakes += 1;
+    if (socket.isSessionReused()) state.resumed += 1;
+  });
   server.on('connection', (socket) => sockets.add(socket));
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   cleanups.push(async () => {
@@ -84,6 +87,17 @@ test('200 requests are a handshake or two, not 200', async () => {
   const client = clientOf({ server });
   for (let n = 0; n < 200; n += 1) await whoAmI(client);
   expect(state.handshakes).toBeLessThanOrEqual(2);
+});
+
+test('later connections resume the session of the first, with the same certificate', async () => {
+  const { state, url: server } = await startServer();
+  const client = clientOf({ server, credentials: staticCredentials({ certificate: SECOND }) });
+  await whoAmI(client);
+  // Side by side, so that each takes a connection of its own.
+  const names = await Promise.all(Array.from({ length: 8 }, () => whoAmI(client)));
+  expect(names).toEqual(names.map(() => ({ name: 'tether-test-2' })));
+  expect(state.handshakes).toBeGreaterThan(2);
+  expect(state.resumed).toBe(state.handshakes - 1);
 });
 
 test('a rotated certificate file is used without a restart, once the old one is refused', async () => {
