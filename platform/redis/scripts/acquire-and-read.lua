@@ -1,12 +1,17 @@
 -- Takes the lock of a Service's key and, with it, reads all that its reconcile needs: one round trip.
--- A workload is found through the sets of its labels, never by going through the namespace.
+-- A workload is found through the sets of its labels, never by going through the namespace. A reader
+-- that still has a large Service from an earlier run gets only what changed since.
 --
 -- KEYS[1]  lock of the key
--- ARGV     token, lock TTL (ms), base, service name, 'read' or 'lock'
+-- ARGV     token, lock TTL (ms), base, service name, 'read' or 'lock',
+--          and of what the reader has: version of the Service, last entry of the log ('' if nothing)
 -- Returns  { 0, ms left }                    the lock is held elsewhere
 --          { 1, 0 }                          held; not read, or the view is not in sync
---          { 1, 1, service or '', tombstone 0|1, { slices }, { workloads } }
+--          { 1, 1, service or '', tombstone 0|1, { slices }, { workloads }, last entry or '' }
+--          { 1, 2, last entry, { slices }, { names of slices gone }, { workloads }, { names gone } }
 local token, ttl, base, service = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
+-- Smaller Services are read as fast as their changes.
+local LARGE = 64
 if not redis.call('SET', KEYS[1], token, 'NX', 'PX', ttl) then
   return { 0, redis.call('PTTL', KEYS[1]) }
 end
@@ -27,8 +32,54 @@ local function fetch(hash, names)
   return records
 end
 
-local slices = fetch(base .. 'slice', redis.call('SMEMBERS', base .. 'ss:' .. service))
+-- Names that changed since that entry of the log, by kind, and the last entry; nil when the log no
+-- longer says.
+local function changed_since(entry)
+  local entries = redis.call('XRANGE', base .. 'log', entry, '+')
+  if not entries[1] or entries[1][1] ~= entry then return nil end
+  local names = { slice = {}, workload = {} }
+  for at = 2, #entries do
+    local fields = entries[at][2]
+    for field = 1, #fields, 2 do
+      if fields[field] == 'all' then return nil end
+      names[fields[field]][fields[field + 1]] = true
+    end
+  end
+  return names, entries[#entries][1]
+end
+
+-- Those of the named objects that belong to the Service, and the names of the others.
+local function sift(kind, names, belongs)
+  local there, gone = {}, {}
+  for name in pairs(names) do
+    local record = redis.call('HGET', base .. kind, name)
+    if record and belongs(split(record).index) then
+      there[#there + 1] = record
+    else
+      gone[#gone + 1] = name
+    end
+  end
+  return there, gone
+end
+
 local record = redis.call('HGET', base .. 'service', service)
+if record and ARGV[7] ~= '' and split(record).rv == ARGV[6] then
+  local changed, entry = changed_since(ARGV[7])
+  if changed then
+    local selector = cjson.decode(split(record).index)
+    local slices, slices_gone = sift('slice', changed.slice, function(index) return index == service end)
+    local workloads, workloads_gone = sift('workload', changed.workload, function(index)
+      local labels = cjson.decode(index)
+      for key, value in pairs(selector) do
+        if labels[key] ~= value then return false end
+      end
+      return true
+    end)
+    return { 1, 2, entry, slices, slices_gone, workloads, workloads_gone }
+  end
+end
+
+local slices = fetch(base .. 'slice', redis.call('SMEMBERS', base .. 'ss:' .. service))
 if not record then
   return { 1, 1, '', redis.call('EXISTS', tombstone_key(base, 'service', service)), slices, {} }
 end
@@ -38,4 +89,5 @@ for key, value in pairs(cjson.decode(split(record).index)) do
   sets[#sets + 1] = base .. 'wl:' .. key .. '=' .. value
 end
 local names = #sets > 0 and redis.call('SINTER', unpack(sets)) or {}
-return { 1, 1, record, 0, slices, fetch(base .. 'workload', names) }
+local last = #names >= LARGE and redis.call('XREVRANGE', base .. 'log', '+', '-', 'COUNT', 1)[1]
+return { 1, 1, record, 0, slices, fetch(base .. 'workload', names), last and last[1] or '' }

@@ -144,13 +144,20 @@ local function remove(kind, name, rv, uid)
   return true
 end
 
+local logged = {}
 for at = 3, #ARGV, 7 do
   local op, kind, name = ARGV[at], ARGV[at + 1], ARGV[at + 2]
   local new = { rv = ARGV[at + 3], uid = ARGV[at + 4], index = ARGV[at + 5], body = ARGV[at + 6] }
   local done
   if op == '+' then done = upsert(kind, name, new) else done = remove(kind, name, new.rv, new.uid) end
   if done then accepted = accepted + 1 else refused = refused + 1 end
+  -- Whether a Service changed, readers see by its version.
+  if done and kind ~= 'service' then
+    logged[#logged + 1] = kind
+    logged[#logged + 1] = name
+  end
 end
+log_changes(base, logged)
 
 local now = redis.call('TIME')
 local score = now[1] .. string.format('%06d', tonumber(now[2]))

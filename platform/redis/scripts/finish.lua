@@ -12,6 +12,7 @@ local held = redis.call('GET', KEYS[1]) == token
 local before = tonumber(redis.call('HGET', failures, service) or '0')
 local now = before
 if held then
+  local logged = {}
   for at = 7, #ARGV, 5 do
     local name, rv, uid, index, body = ARGV[at], ARGV[at + 1], ARGV[at + 2], ARGV[at + 3], ARGV[at + 4]
     local stored = redis.call('HGET', base .. 'slice', name)
@@ -22,7 +23,10 @@ if held then
     elseif not (old and not newer(rv, old.rv)) and not buried(base, 'slice', name, rv, uid) then
       write_slice(base, name, rv, uid, index, body)
     end
+    logged[#logged + 1] = 'slice'
+    logged[#logged + 1] = name
   end
+  log_changes(base, logged)
   redis.call('DEL', KEYS[1])
 end
 if verdict == 'failed' and held then

@@ -52,3 +52,15 @@ local function remove_slice(base, name, index)
   redis.call('HDEL', base .. 'slice', name)
   redis.call('SREM', base .. 'ss:' .. index, name)
 end
+
+-- What changed lately in a namespace, for readers that still have the rest: a stream of the names of
+-- workloads and slices. A reader that finds its last entry there has missed nothing since; trimming,
+-- a lost Redis or a failover to a replica that lagged take the entry away, and it reads all anew.
+local LOG = { entries = 128, names = 32 }
+
+-- `names` are kinds and names in turn.
+local function log_changes(base, names)
+  if #names == 0 then return end
+  if #names > 2 * LOG.names then names = { 'all', '' } end
+  redis.call('XADD', base .. 'log', 'MAXLEN', LOG.entries, '*', unpack(names))
+end

@@ -11,6 +11,13 @@ import type { ObjectKey } from '../../../core/object-key.ts';
 import type { ServiceRecord, SliceRecord, WorkloadRecord } from '../../../core/records.ts';
 import { loadScript, runScript } from '../scripts.ts';
 import { failuresKey, lockKey, pendingKey, TOMBSTONE_TTL_MS, viewBase } from './keys.ts';
+import {
+  bringUpToDate,
+  byName,
+  createWorldMemory,
+  type RememberedWorld,
+  type WorldMemory,
+} from './world-memory.ts';
 
 /** All that a Service's reconcile needs to know. */
 export interface World {
@@ -63,9 +70,11 @@ const renewLock = loadScript('renew-lock');
 const finishRun = loadScript('finish');
 const whyAbsent = loadScript('why-absent');
 
-/** Decoded records are remembered by their text: a Service of thousands of workloads decodes one. */
+/** Decoded records are remembered by their text: most of what is read was read before. */
 const workloadOf = memoize(decodeWorkload, 20_000);
 const sliceOf = memoize(decodeSlice, 2_000);
+/** Workloads of large Services that a process remembers from run to run. */
+const MEMORY_LIMIT = 50_000;
 
 export interface ServiceViewOptions {
   readonly redis: Redis;
@@ -77,11 +86,22 @@ export interface ServiceViewOptions {
 export function createServiceView({ redis, prefix, identity }: ServiceViewOptions): ServiceView {
   const base = (namespace: string): string => viewBase({ prefix, identity: identity() }, namespace);
   const lock = (key: ObjectKey): string => lockKey(prefix, key.namespace, key.name);
+  const memory = createWorldMemory(MEMORY_LIMIT);
   return {
     acquire: async (key, token, ttlMs, read) => {
-      const mode = read ? 'read' : 'lock';
-      const args = [token, ttlMs, base(key.namespace), key.name, mode];
-      return readAcquired((await runScript(redis, acquireAndRead, [lock(key)], args)) as Reply);
+      const place = base(key.namespace);
+      const known = memory.get(place + key.name);
+      const has = [known?.service.rv ?? '', known?.entry ?? ''];
+      const args = [token, ttlMs, place, key.name, read ? 'read' : 'lock', ...has];
+      const reply = (await runScript(redis, acquireAndRead, [lock(key)], args)) as Reply;
+      if (reply[0] === 0) return { held: false, freeInMs: Math.max(0, reply[1]) };
+      if (reply[1] === 0) return { held: true, world: null };
+      if (reply[1] === 1) return { held: true, world: readWhole(reply, memory, place + key.name) };
+      // Changes come only to whoever said what it has.
+      if (known === undefined) return { held: true, world: null };
+      const world = readChanges(reply, known);
+      memory.put(place + key.name, world);
+      return { held: true, world: asWorld(world) };
     },
     renew: async (key, token, ttlMs) =>
       (await runScript(redis, renewLock, [lock(key)], [token, ttlMs])) === 1,
@@ -108,26 +128,56 @@ export function createServiceView({ redis, prefix, identity }: ServiceViewOption
   };
 }
 
-type Reply = readonly [
-  held: number,
-  inSync: number,
-  service?: string,
-  tombstone?: number,
-  slices?: readonly string[],
-  workloads?: readonly string[],
+type Reply =
+  readonly [held: 0, freeInMs: number] | readonly [held: 1, notRead: 0] | WholeReply | ChangesReply;
+
+type WholeReply = readonly [
+  held: 1,
+  whole: 1,
+  service: string,
+  tombstone: number,
+  slices: readonly string[],
+  workloads: readonly string[],
+  entry?: string,
 ];
 
-function readAcquired([held, second, service, tombstone, slices, workloads]: Reply): Acquired {
-  if (held === 0) return { held: false, freeInMs: Math.max(0, second) };
-  if (second === 0) return { held: true, world: null };
+type ChangesReply = readonly [
+  held: 1,
+  changes: 2,
+  entry: string,
+  slices: readonly string[],
+  slicesGone: readonly string[],
+  workloads: readonly string[],
+  workloadsGone: readonly string[],
+];
+
+/** `at`: where the memory keeps it, if it is large. */
+function readWhole(reply: WholeReply, memory: WorldMemory, at: string): World {
+  const [, , serviceText, tombstone, sliceTexts, workloadTexts, entry = ''] = reply;
+  const service = serviceText === '' ? null : decodeService(serviceText);
+  const slices = sliceTexts.map(sliceOf);
+  const workloads = workloadTexts.map(workloadOf);
+  if (service === null || entry === '') memory.forget(at);
+  else memory.put(at, { entry, service, slices: byName(slices), workloads: byName(workloads) });
+  return { service, serviceDeleted: tombstone === 1, slices, workloads };
+}
+
+function readChanges(reply: ChangesReply, before: RememberedWorld): RememberedWorld {
+  const [, , entry, slices, slicesGone, workloads, workloadsGone] = reply;
+  return bringUpToDate(
+    before,
+    entry,
+    { there: slices.map(sliceOf), gone: slicesGone },
+    { there: workloads.map(workloadOf), gone: workloadsGone },
+  );
+}
+
+function asWorld({ service, slices, workloads }: RememberedWorld): World {
   return {
-    held: true,
-    world: {
-      service: service ? decodeService(service) : null,
-      serviceDeleted: tombstone === 1,
-      slices: (slices ?? []).map(sliceOf),
-      workloads: (workloads ?? []).map(workloadOf),
-    },
+    service,
+    serviceDeleted: false,
+    slices: [...slices.values()],
+    workloads: [...workloads.values()],
   };
 }
 
