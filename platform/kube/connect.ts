@@ -1,7 +1,12 @@
 import { isIP } from 'node:net';
 import { lookup as dnsLookup } from 'node:dns';
 import type { LookupFunction } from 'node:net';
-import { createSecureContext, TLSSocket, type SecureContext } from 'node:tls';
+import {
+  createSecureContext,
+  TLSSocket,
+  type ConnectionOptions,
+  type SecureContext,
+} from 'node:tls';
 import { buildConnector } from 'undici';
 import type { KubeAccess } from './kubeconfig-access.ts';
 import type { ClientCertificate } from './credentials.ts';
@@ -95,12 +100,17 @@ export function proxyConnector(rule: AddressRule | undefined): Connector {
   };
 }
 
+type TlsOptions = Pick<
+  ConnectionOptions,
+  'ca' | 'cert' | 'key' | 'servername' | 'rejectUnauthorized'
+>;
+
 /** TLS options of the API server. */
 export function tlsOptions(
   access: KubeAccess,
   pem: ClientCertificate | undefined,
   rule: AddressRule | undefined,
-): Parameters<typeof buildConnector>[0] & object {
+): ReturnType<typeof common> & TlsOptions {
   return {
     ...common(rule),
     rejectUnauthorized: !access.insecure,
