@@ -6,13 +6,17 @@ import {
   type BenchOptions,
   type ScenarioName,
 } from './options.ts';
-import { renderResults, writeResults } from './report/benchmarks-page.ts';
+import { runProfile } from './profile/run-profile.ts';
+import { renderGrowth } from './report/growth-tables.ts';
 import { currentLoad, describeMachine } from './report/machine.ts';
+import { writePage } from './report/pages.ts';
+import { renderResults } from './report/results.ts';
 import type { Section } from './report/section.ts';
 import { ceiling } from './scenarios/ceiling.ts';
 import { churnOfMany, churnOfOne } from './scenarios/churn.ts';
 import { cold } from './scenarios/cold.ts';
 import { death } from './scenarios/death.ts';
+import { growth } from './scenarios/growth.ts';
 import { resync } from './scenarios/resync.ts';
 import { sizesFor, type Sitting } from './sitting.ts';
 import { openStages } from './stage.ts';
@@ -28,56 +32,80 @@ const RUNNERS: Record<SideBySide, (sitting: Sitting) => Promise<Section[]>> = {
   death,
 };
 
-/** Runs what was asked for, prints it, and writes the pages. */
-async function bench(options: BenchOptions): Promise<void> {
+/** Someone wants to see no more of it. */
+class InterruptedError extends Error {}
+
+/** Runs what was asked for, prints it, and writes the pages; `owned` gets all that is to be ended. */
+async function bench(options: BenchOptions, owned: AsyncDisposableStack): Promise<void> {
   const loadBefore = currentLoad();
-  await using owned = new AsyncDisposableStack();
   const stages = await openStages(options.quick, say);
   owned.defer(() => stages.close());
-  const sitting: Sitting = {
-    stages,
-    runs: options.runs,
-    sizes: sizesFor(options.quick),
-    ceilings: new Map(),
-    say,
-  };
+  const { runs, quick, scenarios, services, per, profile } = options;
+  const sitting: Sitting = { stages, runs, sizes: sizesFor(quick), ceilings: new Map(), say };
+  if (profile !== undefined) {
+    const text = await runProfile(sitting, profile);
+    return show(text, writePage(options, 'profile', text, profile));
+  }
+  const machine = (): string => describeMachine(stages.version(), loadBefore);
   const sections: Section[] = [];
-  for (const name of options.scenarios) {
+  for (const name of scenarios) {
     if (name !== 'growth') sections.push(...(await RUNNERS[name](sitting)));
   }
   if (sections.length > 0) {
-    const results = renderResults(describeMachine(stages.version(), loadBefore), sections);
-    process.stdout.write(`${results}\n`);
-    if (options.out !== undefined && options.out !== '-') writeResults(options.out, results);
+    const results = renderResults(machine(), sections);
+    show(results, writePage(options, 'results', results));
   }
+  if (!scenarios.includes('growth')) return;
+  const grown = await growth(sitting, { services, per, quick });
+  const tables = renderGrowth(machine(), grown);
+  show(tables, writePage(options, 'growth', tables));
 }
 
+function show(text: string, page: string | undefined): void {
+  process.stdout.write(`${text}\n`);
+  if (page !== undefined) say(`written into ${page}`);
+}
+
+/** Progress, apart from the results. */
 function say(line: string): void {
   process.stderr.write(`${line}\n`);
 }
 
-async function main(): Promise<number> {
-  let options: BenchOptions | 'help';
+function untilInterrupted(): Promise<never> {
+  return new Promise((_, reject) => {
+    for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
+      process.on(signal, () => reject(new InterruptedError(signal)));
+    }
+  });
+}
+
+async function run(options: BenchOptions): Promise<number> {
+  const owned = new AsyncDisposableStack();
+  const working = bench(options, owned);
+  // What is under way when it is interrupted fails as its processes end.
+  working.catch(() => undefined);
   try {
-    options = parseOptions(process.argv.slice(2));
+    await Promise.race([working, untilInterrupted()]);
+    return 0;
+  } catch (error) {
+    if (error instanceof InterruptedError) return 130;
+    process.stderr.write(`bench: ${describeError(error)}\n`);
+    return 1;
+  } finally {
+    await owned.disposeAsync();
+  }
+}
+
+async function main(): Promise<number> {
+  try {
+    const options = parseOptions(process.argv.slice(2));
+    if (options !== 'help') return await run(options);
+    process.stdout.write(USAGE);
+    return 0;
   } catch (error) {
     if (!(error instanceof UsageError)) throw error;
     process.stderr.write(`bench: ${error.message}\n${USAGE}`);
     return 2;
-  }
-  if (options === 'help') {
-    process.stdout.write(USAGE);
-    return 0;
-  }
-  // Ctrl-C: everything that was started is tied to this process and ends with it.
-  for (const signal of ['SIGINT', 'SIGTERM'] as const)
-    process.once(signal, () => process.exit(130));
-  try {
-    await bench(options);
-    return 0;
-  } catch (error) {
-    process.stderr.write(`bench: ${describeError(error)}\n`);
-    return 1;
   }
 }
 

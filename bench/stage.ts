@@ -25,6 +25,7 @@ export interface Stages {
   on<T>(work: (stage: Stage) => Promise<T>): Promise<T>;
   /** What the API server calls its version. */
   version(): string;
+  /** Ends all that runs, and removes all files. */
   close(): Promise<void>;
 }
 
@@ -43,6 +44,7 @@ export async function openStages(
   let runs = 0;
   let version = 'unknown';
   let common: ControlPlane | undefined;
+  let current: AsyncDisposableStack | undefined;
   return {
     version: () => version,
     on: async (work) => {
@@ -50,6 +52,7 @@ export async function openStages(
       const dir = join(root, `run-${runs}`);
       mkdirSync(dir, { mode: 0o700 });
       await using owned = new AsyncDisposableStack();
+      current = owned;
       const controlPlane = common ?? (await startWithKind(binaries, dir));
       if (shared) common = controlPlane;
       else owned.defer(() => controlPlane.stop());
@@ -60,6 +63,8 @@ export async function openStages(
       return await Promise.race([work({ ...stage, ...named }), controlPlane.failed]);
     },
     close: async () => {
+      // Of a run that was interrupted; one that came to its end has done this.
+      await current?.disposeAsync();
       await common?.stop();
       rmSync(root, { recursive: true, force: true, maxRetries: 5 });
     },

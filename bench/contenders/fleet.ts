@@ -4,11 +4,11 @@ import type { Place, RunningContender } from './contender.ts';
 import { startMeasured, type MeasuredProcess } from './process.ts';
 import { scrape, TETHER } from './tether.ts';
 
-/** How many processes of each role, and what each is started with. */
+/** How many processes of each role. */
 export interface FleetShape {
   readonly watchers: number;
   readonly workers: number;
-  readonly args?: readonly string[];
+  readonly workerArgs?: readonly string[];
 }
 
 /** Watchers and workers of Tether, each a process, on a Redis that was started for them. */
@@ -21,17 +21,18 @@ export interface RunningFleet extends RunningContender {
 export async function startFleet(place: Place, shape: FleetShape): Promise<RunningFleet> {
   const redis = await startPrivateRedis();
   place.usage.track('Redis', redis.pid);
-  const start = (role: 'watcher' | 'worker') => (_: unknown, nth: number) => {
-    const child = startMeasured(TETHER, [role, ...(shape.args ?? [])], {
-      cwd: place.dir,
-      logFile: join(place.dir, `${role}-${nth}.log`),
-      env: { KUBECONFIG: place.kubeconfig, TETHER_REDIS_URL: redis.url },
-    });
-    place.usage.track(role, child.pid);
-    return child;
-  };
-  const watchers = Array.from({ length: shape.watchers }, start('watcher'));
-  const workers = Array.from({ length: shape.workers }, start('worker'));
+  const start =
+    (role: 'watcher' | 'worker', args: readonly string[]) => (_: unknown, nth: number) => {
+      const child = startMeasured(TETHER, [role, ...args], {
+        cwd: place.dir,
+        logFile: join(place.dir, `${role}-${nth}.log`),
+        env: { KUBECONFIG: place.kubeconfig, TETHER_REDIS_URL: redis.url },
+      });
+      place.usage.track(role, child.pid);
+      return child;
+    };
+  const watchers = Array.from({ length: shape.watchers }, start('watcher', []));
+  const workers = Array.from({ length: shape.workers }, start('worker', shape.workerArgs ?? []));
   const all = [...watchers, ...workers];
   const [first] = all;
   return {

@@ -55,7 +55,7 @@ export function logged(
 }
 
 /** Looks until there is something, or the process ends. */
-export async function until<T>(look: () => T | undefined, child: MeasuredProcess): Promise<T> {
+async function until<T>(look: () => T | undefined, child: MeasuredProcess): Promise<T> {
   const giveUp = Date.now() + LIMIT_MS;
   while (Date.now() < giveUp) {
     const found = look();

@@ -1,5 +1,6 @@
 import { execFileSync } from 'node:child_process';
 import { availableParallelism, cpus, loadavg, release, totalmem, type as osType } from 'node:os';
+import { wrap } from './markdown.ts';
 
 const BYTES_PER_GIB = 1024 ** 3;
 
@@ -8,11 +9,11 @@ export function describeMachine(kubernetes: string, loadBefore: number): string 
   const model = cpus()[0]?.model.trim() ?? 'unknown CPU';
   const memory = (totalmem() / BYTES_PER_GIB).toFixed(0);
   const today = new Date().toISOString().slice(0, 10);
-  return (
+  return wrap(
     `Measured on ${today}: ${model}, ${availableParallelism()} cores, ${memory} GiB, ` +
-    `${osType()} ${release()}; Node ${process.versions.node}, Kubernetes ${kubernetes}, ` +
-    `${redisVersion()}. API server, etcd, controller, Redis, load and observer share the machine. ` +
-    `Its load before the first run was ${loadBefore.toFixed(1)} (1 minute).`
+      `${osType()} ${release()}; Node ${process.versions.node}, Kubernetes ${kubernetes}, ` +
+      `${redisVersion()}. API server, etcd, controller, Redis, load and observer share the machine. ` +
+      `Its load before the first run was ${loadBefore.toFixed(1)} (1 minute).`,
   );
 }
 

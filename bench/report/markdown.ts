@@ -33,7 +33,7 @@ export function renderSection(section: Section): string {
   const body = rows
     .filter(({ id }) => columns.some((column) => spreadOf(column, id) !== undefined))
     .map((row) => renderRow(row, columns, ratio));
-  const list = notes.map((note) => `- ${note}`).join('\n');
+  const list = notes.map((note) => wrap(`- ${note}`, '  ')).join('\n');
   const parts = [`### ${title}`, wrap(intro), table([head, ...body]), list];
   return parts.filter((part) => part !== '').join('\n\n');
 }
@@ -67,14 +67,14 @@ function renderRow(row: Row, columns: readonly Column[], ratio: boolean): string
 
 const LINE = 108;
 
-/** Breaks a paragraph into lines, at spaces. */
-function wrap(text: string): string {
+/** Breaks a paragraph into lines, at spaces; `indent` begins every line but the first. */
+export function wrap(text: string, indent = ''): string {
   const lines: string[] = [];
   let line = '';
   for (const word of text.split(' ')) {
     if (line !== '' && line.length + 1 + word.length > LINE) {
       lines.push(line);
-      line = word;
+      line = indent + word;
     } else line = line === '' ? word : `${line} ${word}`;
   }
   return [...lines, line].join('\n');

@@ -1,5 +1,3 @@
-import { existsSync, readFileSync, writeFileSync } from 'node:fs';
-
 /**
  * Puts `text` between `<!-- NAME:begin -->` and `<!-- NAME:end -->` and leaves the rest of the page as
  * it is. A page without the markers gets them at its end.
@@ -19,8 +17,7 @@ export function partOf(page: string, name: string): string | undefined {
   return from < 0 || to < from ? undefined : page.slice(from + begin.length, to).trim();
 }
 
-/** The same for a file, which need not be there. */
-export function replacePartOfFile(path: string, name: string, text: string): void {
-  const page = existsSync(path) ? readFileSync(path, 'utf8') : '';
-  writeFileSync(path, replacePart(page, name, text));
+/** The same for a part inside of another, which is written by hand for the rest. */
+export function replaceInnerPart(page: string, outer: string, name: string, text: string): string {
+  return replacePart(page, outer, replacePart(partOf(page, outer) ?? '', name, text));
 }

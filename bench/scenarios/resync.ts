@@ -101,7 +101,7 @@ async function reconciles(running: RunningContender): Promise<number> {
 }
 
 /** By Tether's own count, which the lists of the command are not in. */
-export function functionRequests({ ownRequests }: Costs): Figures {
+function functionRequests({ ownRequests }: Costs): Figures {
   return {
     functionReads: total(ownRequests, /^(get|list) /),
     functionWrites: total(ownRequests, /^(create|update|patch|delete) /),

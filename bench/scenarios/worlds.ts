@@ -1,3 +1,4 @@
+import type { LoadResult } from '../agent/load.ts';
 import type { Contender } from '../contenders/contender.ts';
 import type { Sitting } from '../sitting.ts';
 import type { Stage } from '../stage.ts';
@@ -16,10 +17,11 @@ export function worldOf(
 }
 
 /** Loads a world and watches its slices from then on. */
-export async function prepare(sitting: Sitting, stage: Stage, world: World): Promise<void> {
-  const { requests, seconds } = await stage.agent.load(world, sitting.sizes.writers);
-  sitting.say(`  loaded: ${requests} requests in ${seconds.toFixed(1)} s`);
+export async function prepare(sitting: Sitting, stage: Stage, world: World): Promise<LoadResult> {
+  const loaded = await stage.agent.load(world, sitting.sizes.writers);
+  sitting.say(`  loaded: ${loaded.requests} requests in ${loaded.seconds.toFixed(1)} s`);
   await stage.agent.observe(world);
+  return loaded;
 }
 
 /** `500 × 4` */
