@@ -6,7 +6,6 @@ import { eventually } from '../support/eventually.ts';
 import {
   createService,
   createWorkload,
-  endpointsOf,
   exists,
   mergePatch,
   nameOf,
@@ -130,7 +129,7 @@ describe('the addresses of a workload', () => {
     await createWorkload(rig.ns, 'vm', 'web', { ips: ['fd00:20::40'] });
     const before = await rig.sliceBecomes('web', ['fd00:20::40 8080 ready']);
     await setIps('vm', 'FD00:0020:0:0::0040', 'fd00:20::40');
-    await settled('vm');
+    await rig.afterwards();
     expect(await rig.onlySlice('web')).toEqual(before);
   });
 });
@@ -142,16 +141,6 @@ function portName(workload: string): string {
 async function byFamily(service: string): Promise<Record<string, ApiEndpointSlice>> {
   const slices = await slicesOf(rig.ns, service);
   return Object.fromEntries(slices.map((slice) => [slice.addressType ?? '', slice]));
-}
-
-/** Resolves once a change that was made before this call has led to what it leads to. */
-async function settled(workload: string): Promise<void> {
-  const { metadata } = (await apiOk('GET', workloadPath(rig.ns, workload))) as ApiEndpointSlice;
-  const app = metadata?.labels?.['app'] ?? '';
-  await createService(rig.ns, 'settled', {
-    spec: { selector: { app }, ipFamilyPolicy: 'RequireDualStack' },
-  });
-  await eventually(async () => expect(await endpointsOf(rig.ns, 'settled')).not.toEqual([]));
 }
 
 describe('a workload', () => {
@@ -204,29 +193,22 @@ describe('a workload', () => {
     await createWorkload(rig.ns, 'vm', 'web', { ports: declared });
     const before = await rig.sliceBecomes('web', ['192.0.2.10 8080,9090 ready']);
     await patchWorkload('vm', { spec: { ports: declared.toReversed() } });
-    await settledPorts();
+    await rig.afterwards();
     expect(await rig.onlySlice('web')).toEqual(before);
     await mergePatch(servicePath(rig.ns, 'web'), { spec: { ports: ports.toReversed() } });
     await rig.endpointsBecome('web', ['192.0.2.10 8080,9090 ready']);
-    await settledPorts('later');
+    await rig.afterwards();
     expect(await rig.onlySlice('web')).toEqual(before);
   });
 
-  async function settledPorts(name = 'probe'): Promise<void> {
-    await createService(rig.ns, name);
-    await createWorkload(rig.ns, name, name);
-    await rig.endpointsBecome(name, ['192.0.2.10 8080 ready']);
-  }
-
   it('whose port was renamed is out of what asks for the old name, and in by the new one', async () => {
-    const port = (name: string): object => ({
-      spec: { ports: [{ name: 'p', port: 80, targetPort: name }] },
-    });
-    await createService(rig.ns, 'old', { ...port('http') });
-    await mergePatch(servicePath(rig.ns, 'old'), { spec: { selector: { app: 'vm' } } });
-    await createService(rig.ns, 'new', {
-      spec: { selector: { app: 'vm' }, ports: [{ name: 'p', port: 80, targetPort: 'web' }] },
-    });
+    for (const [service, targetPort] of [
+      ['old', 'http'],
+      ['new', 'web'],
+    ] as const) {
+      const ports = [{ name: 'p', port: 80, targetPort }];
+      await createService(rig.ns, service, { spec: { selector: { app: 'vm' }, ports } });
+    }
     await createWorkload(rig.ns, 'vm', 'vm');
     await rig.sliceBecomes('old', ['192.0.2.10 8080 ready']);
     await patchWorkload('vm', { spec: { ports: [{ name: 'web', port: 8080 }] } });

@@ -24,16 +24,6 @@ const relabel = (workload: string, labels: object): Promise<unknown> =>
 const patchService = (service: string, body: object): Promise<unknown> =>
   mergePatch(servicePath(rig.ns, service), body);
 
-/**
- * Resolves once whatever happened before has been seen and worked off: a change that is made after
- * it has led to a slice of a Service that is made for it.
- */
-async function afterwards(name = 'afterwards'): Promise<void> {
-  await createService(rig.ns, name);
-  await createWorkload(rig.ns, name, name, { ips: ['192.0.2.250'] });
-  await rig.endpointsBecome(name, ['192.0.2.250 8080 ready']);
-}
-
 describe('the labels of a workload', () => {
   it('that swap between two workloads in one moment swap their Services (report 1, 2)', async () => {
     for (const color of ['blue', 'green']) {
@@ -103,7 +93,7 @@ describe('the labels of a workload', () => {
     await createWorkload(rig.ns, 'vm', 'web');
     const before = await rig.sliceBecomes('web', ['192.0.2.10 8080 ready']);
     await relabel('vm', { color: 'blue' });
-    await afterwards();
+    await rig.afterwards();
     expect(await rig.onlySlice('web')).toEqual(before);
   });
 
@@ -217,7 +207,7 @@ describe('the labels of a Service', () => {
     // Nor do they cause a write when they come and go.
     await patchService('web', { metadata: { labels: { [LABEL_HEADLESS]: null } } });
     await patchService('web', { metadata: { labels: { [LABEL_MANAGED_BY]: 'third' } } });
-    await afterwards();
+    await rig.afterwards();
     expect(await rig.onlySlice('web')).toEqual(slice);
   });
 
@@ -263,7 +253,7 @@ describe('the annotations of a Service', () => {
       'endpoints.kubernetes.io/last-change-trigger-time',
     ]);
     await patchService('web', { metadata: { annotations: { [key]: '{"a":1}' } } });
-    await afterwards();
+    await rig.afterwards();
     expect(await rig.onlySlice('web')).toEqual(before);
   });
 

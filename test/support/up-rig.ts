@@ -2,7 +2,7 @@ import { beforeAll, beforeEach, expect } from '@jest/globals';
 import type { ApiEndpointSlice } from '../../core/api-objects.ts';
 import { eventually } from './eventually.ts';
 import { freshNamespace } from './namespaces.ts';
-import { endpointsOf, slicesOf } from './objects.ts';
+import { createService, createWorkload, endpointsOf, slicesOf } from './objects.ts';
 import { spawnTether, type TetherProcess } from './processes.ts';
 
 /** One `tether up` on the real API server for a whole test file; each test has a namespace of its own. */
@@ -18,6 +18,8 @@ export interface UpRig {
   noSlices(service: string): Promise<void>;
   /** The one slice there is now. */
   onlySlice(service: string): Promise<ApiEndpointSlice>;
+  /** Waits until what happened before has been seen and worked off, as a later change has been. */
+  afterwards(): Promise<void>;
 }
 
 /** The rig together with the process that it started. */
@@ -50,13 +52,15 @@ export function rigOf(namespace: () => string): UpRig {
     expect(slices).toHaveLength(1);
     return slices[0] ?? {};
   };
+  const endpointsBecome = (service: string, expected: readonly string[]): Promise<void> =>
+    eventually(async () => expect(await endpointsOf(namespace(), service)).toEqual(expected));
+  let afters = 0;
   return {
     get ns() {
       return namespace();
     },
     onlySlice,
-    endpointsBecome: (service, expected) =>
-      eventually(async () => expect(await endpointsOf(namespace(), service)).toEqual(expected)),
+    endpointsBecome,
     sliceBecomes: (service, expected) =>
       eventually(async () => {
         expect(await endpointsOf(namespace(), service)).toEqual(expected);
@@ -70,5 +74,11 @@ export function rigOf(namespace: () => string): UpRig {
       }),
     noSlices: (service) =>
       eventually(async () => expect(await slicesOf(namespace(), service)).toEqual([])),
+    afterwards: async () => {
+      const name = `after-${(afters += 1)}`;
+      await createService(namespace(), name);
+      await createWorkload(namespace(), name, name, { ips: ['192.0.2.250'] });
+      await endpointsBecome(name, ['192.0.2.250 8080 ready']);
+    },
   };
 }
