@@ -113,7 +113,7 @@ export async function startApiInterceptor(): Promise<ApiInterceptor> {
 function describe(incoming: IncomingMessage): PassingRequest {
   const { pathname: path, searchParams: query } = new URL(incoming.url ?? '/', 'http://between');
   const method = incoming.method ?? 'GET';
-  const collection = /s$/.test(path) && method === 'GET';
+  const collection = path.endsWith('s') && method === 'GET';
   const verb = !collection ? 'other' : query.get('watch') === 'true' ? 'watch' : 'list';
   return { method, path, query, verb };
 }

@@ -37,12 +37,6 @@ function deduplication(id: string): DeduplicationOptions {
   return { id, keepLastIfActive: true, reschedule: true };
 }
 
-/** Both ids that adds of a key are de-duplicated by. */
-export function deduplicationIds(key: ObjectKey): readonly string[] {
-  const id = formatKey(key);
-  return [id, RESYNC + id];
-}
-
 /**
  * The class of a job, from its de-duplication id. An event of namespace `resync` has one slash less
  * than a resync.

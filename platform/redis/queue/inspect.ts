@@ -1,4 +1,4 @@
-import type { Queue } from 'bullmq';
+import type { Job, Queue } from 'bullmq';
 import type { Redis } from 'ioredis';
 import { queuePrefix, type JobData, type QueueName } from '../../../core/job.ts';
 import { runScript } from '../scripts.ts';
@@ -57,14 +57,16 @@ export async function failedJobs(
   limit: number,
 ): Promise<readonly FailedJob[]> {
   if (limit <= 0) return [];
-  const jobs = await queue.getFailed(0, limit - 1);
-  return jobs.map((job) => {
+  // Of a job whose hash was lost nothing but its id may be left, or not even that.
+  const jobs: readonly (Partial<Job<JobData>> | undefined)[] = await queue.getFailed(0, limit - 1);
+  return jobs.flatMap((job) => {
+    if (job === undefined) return [];
     const data = JSON.stringify(job.data) ?? '';
     return {
       id: job.id ?? '',
-      name: job.name.slice(0, SHOWN),
+      name: (job.name ?? '').slice(0, SHOWN),
       data: data.length > SHOWN ? `${data.slice(0, SHOWN)}…` : data,
-      reason: job.failedReason,
+      reason: job.failedReason ?? '',
       failedAt: job.finishedOn ?? 0,
     };
   });

@@ -7,7 +7,7 @@ import type { ObjectKey } from '../../../core/object-key.ts';
 import { connectRedis } from '../connect.ts';
 import { runScript } from '../scripts.ts';
 import { loadQueue } from './bullmq.ts';
-import { deduplicationIds, eventOptions, resyncOptions } from './classes.ts';
+import { eventOptions, resyncOptions } from './classes.ts';
 import { countJobs, failedJobs, type FailedJob, type QueueCounts } from './inspect.ts';
 import { readOutcome, type JobReport } from './outcomes.ts';
 import { loadQueueScript } from './scripts.ts';
@@ -74,10 +74,7 @@ export function openQueue(options: OpenQueueOptions): WorkQueue {
   const context = { redis, queue, name, prefix };
   return {
     addEvents: (adds) => addAll(context, adds, eventOptions),
-    addResync: async (adds) => {
-      await freeOrphans(context, adds);
-      await addAll(context, adds, resyncOptions);
-    },
+    addResync: (adds) => addAll(context, adds, resyncOptions),
     addOnDemand: async (key, reason) => {
       const data = jobData({ key, reason, at: Date.now() });
       const job = await orUnreachable(context, 'add a job', () => queue.add(JOB_NAME, data));
@@ -124,20 +121,32 @@ async function addAll(
     const jobs = adds
       .slice(from, from + CHUNK)
       .map((add) => ({ name: JOB_NAME, data: jobData(add), opts: optionsFor(add.key) }));
-    await orUnreachable(context, `add ${jobs.length} jobs`, () => context.queue.addBulk(jobs));
+    await orUnreachable(context, `add ${jobs.length} jobs`, () => addJobs(context, jobs));
   }
 }
 
-/** A resync is what heals everything else, so it heals the queue itself first. */
-async function freeOrphans(context: Context, adds: readonly Add[]): Promise<void> {
-  const base = `${queuePrefix(context.prefix)}:${context.name}:`;
+type NewJob = Parameters<Queue<JobData>['addBulk']>[0][number];
+
+/**
+ * Adds jobs, and frees keys that an orphaned job stands for: it would swallow the add, and every
+ * later one. Both go to Redis in one write. As a rule the keys are free before the jobs arrive; where
+ * the script had to be loaded first, what it freed is added again (once more is always safe).
+ */
+async function addJobs(context: Context, jobs: NewJob[]): Promise<void> {
+  const ids = jobs.map((job) => job.opts?.deduplication?.id ?? '');
+  const freeing = freeOrphans(context, ids);
+  const [freed] = await Promise.all([freeing, context.queue.addBulk(jobs)]);
+  if (freed.size === 0) return;
+  await context.queue.addBulk(jobs.filter((_, at) => freed.has(ids[at] ?? '')));
+}
+
+async function freeOrphans(
+  { redis, name, prefix }: Context,
+  ids: readonly string[],
+): Promise<ReadonlySet<string>> {
+  const base = `${queuePrefix(prefix)}:${name}:`;
   const keys = ['wait', 'active', 'prioritized', 'delayed'].map((key) => base + key);
-  for (let from = 0; from < adds.length; from += CHUNK) {
-    const ids = adds.slice(from, from + CHUNK).flatMap(({ key }) => deduplicationIds(key));
-    await orUnreachable(context, 'look for orphaned jobs', () =>
-      runScript(context.redis, orphans, keys, [base, ...ids]),
-    );
-  }
+  return new Set((await runScript(redis, orphans, keys, [base, ...ids])) as string[]);
 }
 
 async function waitFor(

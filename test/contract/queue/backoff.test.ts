@@ -20,7 +20,7 @@ async function untilDelayed(): Promise<void> {
 }
 
 describe('guarantee 4: failures back off for each key', () => {
-  test('98: fifteen failures follow the documented sequence and cap, success begins it anew', async () => {
+  test('fifteen failures follow the documented sequence and cap, success begins it anew (report 98)', async () => {
     let failures = 0;
     const asked: number[] = [];
     harness.startWorker({

@@ -53,7 +53,7 @@ describe('guarantee 2: two runs of one key do not overlap', () => {
     expect(await harness.seen('a/web')).toHaveLength(2);
   });
 
-  test('103: a process paused for longer than its lock is told so, and settles nothing any more', async () => {
+  test('a process paused for longer than its lock is told so, and settles nothing any more (report 103)', async () => {
     const workers = [await harness.spawnWorker(), await harness.spawnWorker()];
     await harness.plan('ns1/web', { hold: true });
     await harness.queue.addEvents([event('ns1/web')]);
@@ -74,7 +74,7 @@ describe('guarantee 2: two runs of one key do not overlap', () => {
     expect(await harness.queue.failedJobs(10)).toEqual([]);
   });
 
-  test('103: a function that blocks the loop for longer than its lock is told so afterwards', async () => {
+  test('a function that blocks the loop for longer than its lock is told so afterwards (report 103)', async () => {
     const workers = [await harness.spawnWorker(), await harness.spawnWorker()];
     await harness.plan('ns1/web', { blockLoopMs: 6000, hold: true }, { hold: true });
     await harness.queue.addEvents([event('ns1/web')]);
@@ -112,7 +112,7 @@ describe('guarantee 5: nothing is lost', () => {
     expect(await harness.queue.failedJobs(10)).toEqual([]);
   });
 
-  test('99: nor is an event that came while the worker was being killed', async () => {
+  test('nor is an event that came while the worker was being killed (report 99)', async () => {
     const first = await harness.spawnWorker();
     await harness.plan('ns1/web', { hold: true });
     await harness.queue.addEvents([event('ns1/web')]);
@@ -125,7 +125,7 @@ describe('guarantee 5: nothing is lost', () => {
     expect(await harness.redis.hget(`test:${harness.prefix}:done`, 'ns1/web')).toBe('2');
   });
 
-  test('101: a de-duplication key that outlived its job swallows nothing', async () => {
+  test('a de-duplication key that outlived its job swallows nothing (report 101)', async () => {
     const worker = await harness.spawnWorker();
     await harness.plan('ns1/web', { hold: true });
     await harness.queue.addEvents([event('ns1/web')]);
@@ -140,7 +140,7 @@ describe('guarantee 5: nothing is lost', () => {
     await harness.untilSeen('ns1/web', 'end', 1, 5000);
   });
 
-  test('101: nor does one whose job lost its place in line, once a resync went by', async () => {
+  test('nor does one whose job lost its place in line, and a resync frees its own (report 101)', async () => {
     await harness.queue.addEvents([event('ns1/web')]);
     await harness.redis.del(`{${harness.prefix}}:service:prioritized`);
     await harness.spawnWorker();

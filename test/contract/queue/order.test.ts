@@ -40,7 +40,7 @@ describe('guarantee 1: adds of one key while it waits are one run', () => {
 });
 
 describe('guarantee 3: an add while the key runs causes exactly one more run', () => {
-  test('99: an event during a run is not swallowed: one run follows, however many came', async () => {
+  test('an event during a run is not swallowed: one run follows, however many came (report 99)', async () => {
     await harness.plan('ns1/web', { hold: true });
     harness.startWorker();
     await harness.queue.addEvents([event('ns1/web')]);
@@ -149,7 +149,7 @@ describe('guarantee 7: plain adds without options are safe too', () => {
     expect(await harness.queue.failedJobs(10)).toEqual([]);
   });
 
-  test('102: a job that ended under an id of its own swallows no later add', async () => {
+  test('a job that ended under an id of its own swallows no later add (report 102)', async () => {
     harness.startWorker();
     const add = () =>
       anyone.add(JOB_NAME, { key: 'ns1/web' }, { jobId: 'ns1-web', removeOnComplete: false });
@@ -160,7 +160,7 @@ describe('guarantee 7: plain adds without options are safe too', () => {
     await harness.untilSeen('ns1/web', 'end', 2);
   });
 
-  test('102: a job that was refused and is kept swallows no event of its key', async () => {
+  test('a job that was refused and is kept swallows no event of its key (report 102)', async () => {
     await harness.plan('ns1/web', { end: 'reject' }, { end: 'reject' });
     harness.startWorker();
     await harness.queue.addEvents([event('ns1/web')]);
