@@ -1,0 +1,145 @@
+import { randomUUID } from 'node:crypto';
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, describe, expect, it, test } from '@jest/globals';
+import { spawnTied, type ChildExit } from '../../platform/process/tied-child.ts';
+import { processesWith } from '../support/child-processes.ts';
+import { eventually } from '../support/eventually.ts';
+
+const BENCH = join(import.meta.dirname, '../../bench/run.ts');
+/** It takes some 40 s on two cores that do nothing else. */
+const LIMIT_MS = 300_000;
+
+const dir = mkdtempSync(join(tmpdir(), 'tether-test-bench-'));
+afterAll(() => rmSync(dir, { recursive: true, force: true }));
+
+interface Ended extends ChildExit {
+  readonly stdout: string;
+  readonly stderr: string;
+  /** Processes that it has started, near or far, and that still run. */
+  readonly left: readonly string[];
+}
+
+interface Running {
+  readonly stderr: () => string;
+  readonly stop: () => Promise<ChildExit>;
+  readonly ended: Promise<Ended>;
+}
+
+function startBench(args: readonly string[]): Running {
+  const mark = `TETHER_TEST_BENCH=${randomUUID()}`;
+  const [name = '', value] = mark.split('=');
+  const child = spawnTied(process.execPath, [BENCH, ...args], {
+    env: { ...process.env, TMPDIR: dir, [name]: value },
+    stdout: 'pipe',
+    stderr: 'pipe',
+  });
+  let stdout = '';
+  let stderr = '';
+  child.stdout?.on('data', (chunk: Buffer) => (stdout += chunk.toString()));
+  child.stderr?.on('data', (chunk: Buffer) => (stderr += chunk.toString()));
+  const look = (): string[] => processesWith(mark).map(({ command }) => command);
+  const end = async (): Promise<Ended> => {
+    const exit = await child.exited;
+    // What guards a process against the death of its parent ends a moment after both.
+    await eventually(() => expect(look()).toEqual([]), { timeoutMs: 5_000 }).catch(() => undefined);
+    return { ...exit, stdout, stderr, left: look() };
+  };
+  return { stderr: () => stderr, stop: () => child.stop(20_000), ended: end() };
+}
+
+const HAND = 'what somebody wrote by hand';
+
+function freshPage(): string {
+  const page = join(dir, `${randomUUID()}.md`);
+  writeFileSync(
+    page,
+    `# Page\n\n${HAND}\n\n<!-- results:begin -->\n\nold\n\n<!-- results:end -->\n\n` +
+      `<!-- profile:begin -->\n\n${HAND}\n\n<!-- profile:end -->\n`,
+  );
+  return page;
+}
+
+describe('the benchmark, in its quick form', () => {
+  it(
+    'runs every scenario, misses nothing, fills its page and leaves nothing behind',
+    async () => {
+      const page = freshPage();
+      const { ended } = startBench(['--quick', '--out', page]);
+      const { code, stdout, stderr, left } = await ended;
+      expect({ code, left, stderr: code === 0 ? '' : stderr }).toEqual({
+        code: 0,
+        left: [],
+        stderr: '',
+      });
+      const text = readFileSync(page, 'utf8');
+      const titles = [...text.matchAll(/^### (.*)$/gm)].map(([, title]) => title);
+      expect(titles).toEqual([
+        'At a glance',
+        'Ceiling, 20 × 2',
+        'Cold start, 20 × 2',
+        'Churn, 20 × 2, 40 a second',
+        'One Service, 1 × 20, 20 a second',
+        'Idle resync, 20 × 2',
+        'Death under churn, 20 × 2, 40 a second',
+      ]);
+      // Times mean nothing here; that nothing is missing or wrong does.
+      const counted = text.split('\n').filter((line) => /never seen|wrong in the end/.test(line));
+      const missed = counted.filter((line) => line.includes('**no**'));
+      expect({ bars: counted.length > 8, missed }).toEqual({ bars: true, missed: [] });
+      expect(text).not.toContain('old');
+      expect(text.split(HAND)).toHaveLength(3);
+      expect(stdout).toContain('### At a glance');
+      expect(readdirSync(dir).filter((name) => name.startsWith('tether-bench-'))).toEqual([]);
+    },
+    LIMIT_MS,
+  );
+
+  it(
+    'grows, and says what it costs',
+    async () => {
+      const { code, stdout, stderr } = await startBench([
+        ...['--quick', '--scenario', 'growth', '--out', '-'],
+      ]).ended;
+      expect({ code, stderr: code === 0 ? '' : stderr }).toEqual({ code: 0, stderr: '' });
+      expect(stdout).toMatch(/^\| 20 × 2 +\| 2 +\| 2 \+ 2 /m);
+      expect(stdout).not.toContain('NaN');
+    },
+    LIMIT_MS,
+  );
+
+  it(
+    'profiles into its own part of the page, beside what was written by hand',
+    async () => {
+      const page = freshPage();
+      const { code, stderr } = await startBench(['--quick', '--profile', 'churn', '--out', page])
+        .ended;
+      expect({ code, stderr: code === 0 ? '' : stderr }).toEqual({ code: 0, stderr: '' });
+      const text = readFileSync(page, 'utf8');
+      expect(text).toMatch(/<!-- profile churn:begin -->\n\nChurn, .* idle;/s);
+      expect(text).toMatch(/\| `functions\/reconcile-service.ts` +\|/);
+      expect(text.split(HAND)).toHaveLength(3);
+      expect(text).toContain('old');
+    },
+    LIMIT_MS,
+  );
+
+  it(
+    'ends all that it has started when it is interrupted',
+    async () => {
+      const bench = startBench(['--quick', '--scenario', 'death']);
+      await eventually(() => expect(bench.stderr()).toContain('loaded:'), { timeoutMs: 120_000 });
+      expect(await bench.stop()).toEqual({ code: 130, signal: null });
+      expect((await bench.ended).left).toEqual([]);
+      expect(readdirSync(dir).filter((name) => name.startsWith('tether-bench-'))).toEqual([]);
+    },
+    LIMIT_MS,
+  );
+});
+
+test('a wrong option is said, with exit code 2', async () => {
+  const { code, stderr } = await startBench(['--fast']).ended;
+  expect(code).toBe(2);
+  expect(stderr).toMatch(/^bench: Unknown option '--fast'/);
+});
