@@ -1,4 +1,4 @@
-import { backoffMs } from '../core/backoff.ts';
+import { backoffMs, type BackoffBounds } from '../core/backoff.ts';
 import { Control } from './list-watch/control.ts';
 import { deliverList } from './list-watch/deliver-list.ts';
 import { followWatch } from './list-watch/follow-watch.ts';
@@ -45,6 +45,8 @@ export interface Reflector {
 
 /** After so many suspect watches in a row without any news a list is due; see `mustRelist`. */
 const MAX_FRUITLESS = 2;
+/** Longest wait, ms, while nobody answers: so late at most is noticed that the server is back. */
+const UNREACHABLE_CAP_MS = 5_000;
 /** A watch that ends cleanly before this, in ms, is a failure: else the loop could spin. */
 const SHORT_WATCH_MS = 1_000;
 
@@ -126,7 +128,7 @@ async function once<T>(loop: Loop<T>, control: Control, round: AbortSignal): Pro
 function settleCourse<T>(loop: Loop<T>, course: WatchCourse, failure: unknown): void {
   const stood = course.opened && performance.now() - course.begunAt >= loop.options.healthyMs;
   const healthy = (stood || course.progressed) && !(failure instanceof SinkError);
-  if (healthy) loop.failures = 0;
+  if (healthy) loop.failures = loop.unanswered = 0;
   if (course.progressed || course.bookmarked) loop.fruitless = 0;
   else if (failure !== undefined && verdictOf(failure).suspectVersion) loop.fruitless += 1;
 }
@@ -136,7 +138,8 @@ async function recover<T>(loop: Loop<T>, error: unknown, stopped: AbortSignal): 
   loop.lastError = verdict.reason;
   if (verdict.next === 'wait-for-kind') loop.polls += 1;
   else {
-    loop.failures += 1;
+    if (verdict.unreachable) loop.unanswered += 1;
+    else loop.failures += 1;
     loop.restarts += 1;
   }
   if (mustRelist(loop, verdict)) loop.version = undefined;
@@ -159,34 +162,34 @@ function mustRelist<T>(loop: Loop<T>, verdict: Verdict): boolean {
 }
 
 function delayOf<T>(loop: Loop<T>, verdict: Verdict): number {
-  const { backoff, kindPoll, random } = loop.options;
-  const own =
-    verdict.next === 'wait-for-kind'
-      ? backoffMs(loop.polls, kindPoll, random)
-      : backoffMs(loop.failures, backoff, random);
+  const { random } = loop.options;
+  const own = backoffMs(...stepOf(loop, verdict), random);
   if (verdict.retryAfterMs === 0) return own;
   // A little more than asked, so that those told the same do not come back as one.
   return Math.max(own, Math.round(verdict.retryAfterMs * (1 + 0.1 * random())));
 }
 
+/**
+ * How often the server did not answer says nothing about one that does: after an outage its first word
+ * is often 410 or 429, and to wait for long then would make the outage longer. Each of the two counts
+ * is forgotten by a healthy watch alone, so that taking turns makes nothing faster.
+ */
+function stepOf<T>(loop: Loop<T>, verdict: Verdict): [number, BackoffBounds] {
+  const { backoff, kindPoll } = loop.options;
+  if (verdict.next === 'wait-for-kind') return [loop.polls, kindPoll];
+  if (!verdict.unreachable) return [loop.failures, backoff];
+  return [loop.unanswered, { ...backoff, capMs: Math.min(backoff.capMs, UNREACHABLE_CAP_MS) }];
+}
+
 function announce<T>(loop: Loop<T>, verdict: Verdict, delayMs: number): void {
   const { log, what } = loop.options;
-  const fields = {
-    resource: what,
-    reason: verdict.reason,
-    nextTryMs: delayMs,
-    attempt: loop.failures,
-  };
+  const attempt = loop.failures + loop.unanswered;
+  const fields = { resource: what, reason: verdict.reason, nextTryMs: delayMs, attempt };
   if (verdict.next !== 'wait-for-kind') {
     // The first failure is often a mere cut; a second in a row is worth a look.
-    const level = loop.failures === 1 ? 'info' : 'warn';
+    const level = attempt === 1 ? 'info' : 'warn';
     contain(loop, 'at a log line', () => log[level](fields, 'list and watch will be tried again'));
-    enter(loop, {
-      kind: 'retrying',
-      reason: verdict.reason,
-      nextTryMs: delayMs,
-      attempt: loop.failures,
-    });
+    enter(loop, { kind: 'retrying', reason: verdict.reason, nextTryMs: delayMs, attempt });
     return;
   }
   if (loop.state.kind === 'waiting-for-kind') return;

@@ -1,7 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { readFileSync, readdirSync } from 'node:fs';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
-import { request } from 'undici';
 import { ApiError } from '../../core/errors.ts';
 import { silentLogger } from '../../core/logger.ts';
 import { createKubeClient } from '../../platform/kube/client.ts';
@@ -10,6 +8,7 @@ import { loadKubeConfig } from '../../platform/kube/kubeconfig.ts';
 import type { KubeAccess } from '../../platform/kube/kubeconfig.ts';
 import { startReflector } from '../../watcher/reflector.ts';
 import type { Reflector } from '../../watcher/reflector.ts';
+import { compact, etcdOf } from '../support/etcd.ts';
 import { eventually } from '../support/eventually.ts';
 import { freshNamespace } from '../support/namespaces.ts';
 import { RecordingSink } from '../support/recording-sink.ts';
@@ -99,37 +98,6 @@ const etcd = etcdOf(fromRun('kubeconfig'));
     expect(running.health().lastError).toMatch(/410 Expired/);
   },
 );
-
-/** Through etcd's JSON gateway; up to the version of now, which everybody else must bear as well. */
-async function compact(url: string): Promise<void> {
-  const list = await client.get<{ metadata: { resourceVersion: string } }>(configMaps(), {
-    what: 'list configmaps',
-  });
-  const body = JSON.stringify({ revision: list.metadata.resourceVersion });
-  const answer = await request(`${url}/v3/kv/compaction`, { method: 'POST', body, reset: true });
-  await answer.body.dump();
-  expect(answer.statusCode).toBe(200);
-}
-
-/** The etcd behind the API server of a kubeconfig: only the API server's own command line tells. */
-function etcdOf(kubeconfig: string): string | undefined {
-  if (process.platform !== 'linux') return undefined;
-  const port = /server: https:\/\/[^\s]+:(\d+)/.exec(readFileSync(kubeconfig, 'utf8'))?.[1];
-  for (const pid of readdirSync('/proc').filter((name) => /^\d+$/.test(name))) {
-    const command = commandLine(pid);
-    if (!command.includes(`--secure-port=${port}`)) continue;
-    return command.find((argument) => argument.startsWith('--etcd-servers='))?.split('=')[1];
-  }
-  return undefined;
-}
-
-function commandLine(pid: string): string[] {
-  try {
-    return readFileSync(`/proc/${pid}/cmdline`, 'utf8').split('\0');
-  } catch {
-    return [];
-  }
-}
 
 test('a kind is waited for until its CRD is there, and again once it is gone', async () => {
   const group = `g${randomBytes(4).toString('hex')}.example.com`;

@@ -187,6 +187,30 @@ describe('the backoff', () => {
     ).toEqual([1, 2, 3, 4]);
   });
 
+  test('of an outage is not that of a server which answers again (report 90)', async () => {
+    rig.api.always('watch', cut);
+    rig.start({ backoff: { baseMs: 8, capMs: 60_000 }, random: () => 0 });
+    await eventually(() => expect(retries().length).toBeGreaterThanOrEqual(5));
+    rig.api.always('watch', refuse(410, { reason: 'Expired' }));
+    await eventually(() => expect(retries().at(-1)?.reason).toContain('410'));
+    const cuts = () => retries().filter(({ reason }) => !reason.includes('410'));
+    const unanswered = cuts();
+    const steps = [4, 8, 16, 32, 64, 128, 256, 512];
+    expect(unanswered.map(({ nextTryMs }) => nextTryMs)).toEqual(steps.slice(0, unanswered.length));
+    expect(retries()[unanswered.length]?.nextTryMs).toBe(4);
+    // Taking turns makes nothing faster.
+    rig.api.always('watch', cut);
+    await eventually(() => expect(cuts().length).toBeGreaterThan(unanswered.length));
+    expect(cuts()[unanswered.length]?.nextTryMs).toBe(steps[unanswered.length]);
+  });
+
+  test('is never longer than 5 s while nobody answers', async () => {
+    rig.api.always('list', cut);
+    rig.start({ backoff: { baseMs: 60_000, capMs: 60_000 }, random: () => 0 });
+    await eventually(() => expect(retries()).toHaveLength(1));
+    expect(retries()[0]?.nextTryMs).toBe(2_500);
+  });
+
   test('is forgotten after a watch that stood for a while', async () => {
     rig.api.next('watch', refuse(500), refuse(503));
     rig.start({ healthyMs: 100 });

@@ -9,8 +9,10 @@ export interface Loop<T> {
   version: string | undefined;
   /** `performance.now()` of the last page, event or bookmark. */
   lastContact: number;
-  /** Failures in a row. */
+  /** Failures in a row, with an answer. */
   failures: number;
+  /** Failures in a row, without any. */
+  unanswered: number;
   /** Looks for a kind that is not served, in a row. */
   polls: number;
   /** Watches in a row that ended in a suspect way and brought nothing; see `MAX_FRUITLESS`. */
@@ -30,6 +32,7 @@ export function newLoop<T>(options: CompiledOptions<T>): Loop<T> {
     version: undefined,
     lastContact: performance.now(),
     failures: 0,
+    unanswered: 0,
     polls: 0,
     fruitless: 0,
     restarts: 0,

@@ -1,4 +1,4 @@
-import { ApiError, describeError } from '../../core/errors.ts';
+import { ApiError, describeError, UnreachableError } from '../../core/errors.ts';
 import { WatchDamagedError } from '../../platform/kube/client.ts';
 
 /** The sink threw: the state that it keeps can no longer be trusted. */
@@ -19,6 +19,8 @@ export interface Verdict {
   readonly reason: string;
   /** The server answers: going on from the same version may be what fails. */
   readonly suspectVersion: boolean;
+  /** Nobody answered: there is no server to be spared, so it may be asked more often. */
+  readonly unreachable: boolean;
 }
 
 /** A nonsensical Retry-After must not put a cluster out of sight for days; ms. */
@@ -31,7 +33,10 @@ export function verdictOf(error: unknown): Verdict {
   const reason = describeError(error);
   if (error instanceof SinkError) return verdict('relist', reason);
   if (!(error instanceof ApiError)) {
-    return verdict('resume', reason, { suspectVersion: error instanceof WatchDamagedError });
+    return verdict('resume', reason, {
+      suspectVersion: error instanceof WatchDamagedError,
+      unreachable: error instanceof UnreachableError,
+    });
   }
   const retryAfterMs = Math.min(error.failure.retryAfterMs ?? 0, MAX_RETRY_AFTER_MS);
   if (error.status === 404) {
@@ -51,5 +56,5 @@ function historyIsGone({ status, failure }: ApiError): boolean {
 }
 
 function verdict(next: Verdict['next'], reason: string, rest: Partial<Verdict> = {}): Verdict {
-  return { retryAfterMs: 0, suspectVersion: false, ...rest, next, reason };
+  return { retryAfterMs: 0, suspectVersion: false, unreachable: false, ...rest, next, reason };
 }
