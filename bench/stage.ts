@@ -32,8 +32,8 @@ export interface Stages {
 const CONNECTIONS = 64;
 
 /**
- * @param shared one control plane for all runs, which then see each other's objects: good enough to
- *   prove that everything works, not for figures.
+ * @param shared one control plane for all runs: good enough to prove that everything works, not for
+ *   figures. Tether is told to serve the namespaces of its own run alone.
  */
 export async function openStages(
   shared: boolean,
@@ -58,9 +58,14 @@ export async function openStages(
       else owned.defer(() => controlPlane.stop());
       const stage = await makeStage(controlPlane, dir, owned, progress);
       version = versionIn(await stage.agent.read('/version'));
-      const named = { prefix: `bench-${runs}`, controllerManager: binaries.kubeControllerManager };
+      const prefix = `bench-${runs}`;
+      const tetherEnv = { KUBECONFIG: stage.kubeconfig, ...(shared ? onlyWorld(prefix) : {}) };
+      const { kubeControllerManager: controllerManager } = binaries;
       // What ends by itself must not leave the run waiting for it.
-      return await Promise.race([work({ ...stage, ...named }), controlPlane.failed]);
+      return await Promise.race([
+        work({ ...stage, prefix, tetherEnv, controllerManager }),
+        controlPlane.failed,
+      ]);
     },
     close: async () => {
       // Of a run that was interrupted; one that came to its end has done this.
@@ -69,6 +74,14 @@ export async function openStages(
       rmSync(root, { recursive: true, force: true, maxRetries: 5 });
     },
   };
+}
+
+/** More namespaces than a world on a shared control plane has. */
+const SHARED_NAMESPACES = 10;
+
+function onlyWorld(prefix: string): Readonly<Record<string, string>> {
+  const names = Array.from({ length: SHARED_NAMESPACES }, (_, at) => `${prefix}-${at}`);
+  return { TETHER_NAMESPACES: names.join(',') };
 }
 
 /** A fresh control plane that has our kind. */
@@ -88,7 +101,7 @@ async function makeStage(
   dir: string,
   owned: AsyncDisposableStack,
   progress: (line: string) => void,
-): Promise<Omit<Stage, 'prefix' | 'controllerManager'>> {
+): Promise<Omit<Stage, 'prefix' | 'tetherEnv' | 'controllerManager'>> {
   const usage = meterOf(controlPlane);
   owned.defer(() => usage.close());
   const kubeconfig = kubeconfigOf(controlPlane);

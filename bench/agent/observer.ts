@@ -59,7 +59,7 @@ class WatchingObserver implements Observer {
   #listener: SightingListener | undefined;
   #awaited: { readonly resolve: (at: number) => void; readonly reject: (error: Error) => void }[] =
     [];
-  #following: Promise<void> = Promise.resolve();
+  #following: Promise<unknown> = Promise.resolve();
   #broken: Error | undefined;
 
   constructor(client: KubeClient, world: World) {
@@ -110,22 +110,29 @@ class WatchingObserver implements Observer {
     return version;
   }
 
-  async #follow(resourceVersion: string): Promise<void> {
-    const batches = this.#client.watch(SLICES, {
-      what: 'watch slices',
-      resourceVersion,
-      timeoutSeconds: WATCH_SECONDS,
-      idleMs: WATCH_SECONDS * 1000,
-      signal: this.#stopping.signal,
-    });
-    for await (const batch of batches) {
-      this.#accepted.resolve();
-      for (const { type, object } of batch) {
-        if (type === 'ERROR') throw new Error(JSON.stringify(object));
-        if (type !== 'BOOKMARK') this.#take(type, object as ApiEndpointSlice);
+  /**
+   * The API server ends a watch whose reader is slow, as an observer is on a machine that is full: the
+   * next one goes on from the version that was seen last.
+   */
+  async #follow(version: string): Promise<never> {
+    let resourceVersion = version;
+    for (;;) {
+      const batches = this.#client.watch(SLICES, {
+        what: 'watch slices',
+        resourceVersion,
+        timeoutSeconds: WATCH_SECONDS,
+        idleMs: WATCH_SECONDS * 1000,
+        signal: this.#stopping.signal,
+      });
+      for await (const batch of batches) {
+        this.#accepted.resolve();
+        for (const { type, object } of batch) {
+          if (type === 'ERROR') throw new Error(JSON.stringify(object));
+          if (type !== 'BOOKMARK') this.#take(type, object as ApiEndpointSlice);
+          resourceVersion = object.metadata?.resourceVersion ?? resourceVersion;
+        }
       }
     }
-    throw new Error(`the API server ended it`);
   }
 
   #take(type: 'ADDED' | 'MODIFIED' | 'DELETED', slice: ApiEndpointSlice): void {

@@ -4,6 +4,8 @@ import type { World } from '../world.ts';
 /** Where a contender runs. */
 export interface Place {
   readonly kubeconfig: string;
+  /** For every process of Tether. */
+  readonly tetherEnv: Readonly<Record<string, string>>;
   /** Of this run alone: logs, `.tether/redis-url`. */
   readonly dir: string;
   /** Gets the processes that a contender starts, by name. */

@@ -26,7 +26,7 @@ export async function startFleet(place: Place, shape: FleetShape): Promise<Runni
       const child = startMeasured(TETHER, [role, ...args], {
         cwd: place.dir,
         logFile: join(place.dir, `${role}-${nth}.log`),
-        env: { KUBECONFIG: place.kubeconfig, TETHER_REDIS_URL: redis.url },
+        env: { ...place.tetherEnv, TETHER_REDIS_URL: redis.url },
       });
       place.usage.track(role, child.pid);
       return child;

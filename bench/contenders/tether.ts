@@ -27,7 +27,7 @@ export function startTetherUp(
   const child = startMeasured(TETHER, ['up'], {
     cwd: place.dir,
     logFile: join(place.dir, 'tether.log'),
-    env: { KUBECONFIG: place.kubeconfig, ...env },
+    env: { ...place.tetherEnv, ...env },
   });
   place.usage.track('controller', child.pid);
   place.usage.trackChild('Redis', child.pid, REDIS);

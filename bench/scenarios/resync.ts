@@ -85,7 +85,7 @@ export async function resyncOnce(
   const command = startMeasured(TETHER, ['resync'], {
     cwd: stage.dir,
     logFile: join(stage.dir, 'resync.log'),
-    env: { KUBECONFIG: stage.kubeconfig, TETHER_REDIS_URL: running.redisUrl() ?? '' },
+    env: { ...stage.tetherEnv, TETHER_REDIS_URL: running.redisUrl() ?? '' },
   });
   const { code } = await command.exited;
   if (code !== 0) throw new Error(`tether resync: ${command.log()}`);

@@ -3,6 +3,7 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'n
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it, test } from '@jest/globals';
+import { SCENARIOS } from '../../bench/options.ts';
 import { spawnTied, type ChildExit } from '../../platform/process/tied-child.ts';
 import { processesWith } from '../support/child-processes.ts';
 import { eventually } from '../support/eventually.ts';
@@ -50,12 +51,13 @@ function startBench(args: readonly string[]): Running {
 }
 
 const HAND = 'what somebody wrote by hand';
+const OLD = 'what was measured before';
 
 function freshPage(): string {
   const page = join(dir, `${randomUUID()}.md`);
   writeFileSync(
     page,
-    `# Page\n\n${HAND}\n\n<!-- results:begin -->\n\nold\n\n<!-- results:end -->\n\n` +
+    `# Page\n\n${HAND}\n\n<!-- results:begin -->\n\n${OLD}\n\n<!-- results:end -->\n\n` +
       `<!-- profile:begin -->\n\n${HAND}\n\n<!-- profile:end -->\n`,
   );
   return page;
@@ -66,7 +68,7 @@ describe('the benchmark, in its quick form', () => {
     'runs every scenario, misses nothing, fills its page and leaves nothing behind',
     async () => {
       const page = freshPage();
-      const { ended } = startBench(['--quick', '--out', page]);
+      const { ended } = startBench(['--quick', '--scenario', SCENARIOS.join(','), '--out', page]);
       const { code, stdout, stderr, left } = await ended;
       expect({ code, left, stderr: code === 0 ? '' : stderr }).toEqual({
         code: 0,
@@ -83,28 +85,18 @@ describe('the benchmark, in its quick form', () => {
         'One Service, 1 × 20, 20 a second',
         'Idle resync, 20 × 2',
         'Death under churn, 20 × 2, 40 a second',
+        'By size',
       ]);
+      expect(text).toMatch(/^\| 20 × 2 +\| 2 +\| 2 \+ 2 /m);
+      expect(text).not.toContain('NaN');
       // Times mean nothing here; that nothing is missing or wrong does.
       const counted = text.split('\n').filter((line) => /never seen|wrong in the end/.test(line));
       const missed = counted.filter((line) => line.includes('**no**'));
       expect({ bars: counted.length > 8, missed }).toEqual({ bars: true, missed: [] });
-      expect(text).not.toContain('old');
+      expect(text).not.toContain(OLD);
       expect(text.split(HAND)).toHaveLength(3);
       expect(stdout).toContain('### At a glance');
       expect(readdirSync(dir).filter((name) => name.startsWith('tether-bench-'))).toEqual([]);
-    },
-    LIMIT_MS,
-  );
-
-  it(
-    'grows, and says what it costs',
-    async () => {
-      const { code, stdout, stderr } = await startBench([
-        ...['--quick', '--scenario', 'growth', '--out', '-'],
-      ]).ended;
-      expect({ code, stderr: code === 0 ? '' : stderr }).toEqual({ code: 0, stderr: '' });
-      expect(stdout).toMatch(/^\| 20 × 2 +\| 2 +\| 2 \+ 2 /m);
-      expect(stdout).not.toContain('NaN');
     },
     LIMIT_MS,
   );
@@ -120,7 +112,7 @@ describe('the benchmark, in its quick form', () => {
       expect(text).toMatch(/<!-- profile churn:begin -->\n\nChurn, .* idle;/s);
       expect(text).toMatch(/\| `functions\/reconcile-service.ts` +\|/);
       expect(text.split(HAND)).toHaveLength(3);
-      expect(text).toContain('old');
+      expect(text).toContain(OLD);
     },
     LIMIT_MS,
   );
