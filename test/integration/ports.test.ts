@@ -121,6 +121,7 @@ describe('a targetPort that is a name', () => {
       { name: 'dns-u', port: 53, protocol: UDP, targetPort: 'dns' },
       { name: 'dns-t', port: 53, protocol: TCP, targetPort: 'dns' },
     );
+    await vm('sctp', '192.0.2.4', { name: 'dns', port: 5302, protocol: 'SCTP' });
     await vm(
       'both',
       '192.0.2.1',
@@ -130,7 +131,6 @@ describe('a targetPort that is a name', () => {
     // A missing protocol is TCP, for workloads and for Services.
     await vm('plain', '192.0.2.2', { name: 'dns', port: 5300 });
     await vm('udp', '192.0.2.3', { name: 'dns', port: 5301, protocol: UDP });
-    await vm('sctp', '192.0.2.4', { name: 'dns', port: 5302, protocol: 'SCTP' });
     await offersBecome(
       '192.0.2.1 dns-u:53/UDP dns-t:5353/TCP',
       '192.0.2.2 dns-t:5300/TCP',
@@ -240,10 +240,10 @@ describe('the ports of a Service', () => {
 
   it('that several workloads have in part make a slice for each part (report 49)', async () => {
     await web(http, admin);
+    await vm('none', '192.0.2.4', { name: 'x', port: 1 });
     await vm('both', '192.0.2.1', { name: 'http', port: 8080 }, { name: 'admin', port: 9090 });
     await vm('http', '192.0.2.2', { name: 'http', port: 8080 });
     await vm('admin', '192.0.2.3', { name: 'admin', port: 9090 });
-    await vm('none', '192.0.2.4', { name: 'x', port: 1 });
     await offersBecome(
       '192.0.2.1 http:8080/TCP admin:9090/TCP',
       '192.0.2.2 http:8080/TCP',

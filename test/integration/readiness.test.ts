@@ -67,8 +67,8 @@ describe('a workload is ready when its Ready condition is True', () => {
     await say('another-type', [{ type: 'Available', status: 'True' }]);
     await say('another-case', [{ type: 'ready', status: 'True' }]);
     await say('no-word', [{ type: 'Ready' }]);
-    await say('last-true', [is('False'), is('True')]);
     await say('last-false', [is('True'), is('False')]);
+    await say('last-true', [is('False'), is('True')]);
     const { endpoints } = await conditionsBecome({
       'no-status': NOT_READY,
       unknown: NOT_READY,

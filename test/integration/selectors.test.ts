@@ -103,11 +103,12 @@ describe('a Service without a selector', () => {
 describe('a selector', () => {
   it('wants every pair of it, key and value to the letter (B3)', async () => {
     await select('web', { app: 'web', live: 'true', count: '1' });
-    await vm('right', '192.0.2.1', { live: 'true', count: '1', more: 'x' });
     await vm('value', '192.0.2.2', { live: 'True', count: '1' });
     await vm('key', '192.0.2.3', { Live: 'true', count: '1' });
     await vm('part', '192.0.2.4', { live: 'true' });
     await vm('prefix', '192.0.2.5', { live: 'true', count: '10' });
+    // The right one last: once it is in, the others were judged.
+    await vm('right', '192.0.2.1', { live: 'true', count: '1', more: 'x' });
     await rig.endpointsBecome('web', ['192.0.2.1 8080 ready']);
   });
 
@@ -117,9 +118,9 @@ describe('a selector', () => {
     const many = Object.fromEntries(Array.from({ length: 60 }, (_, at) => [`key-${at}`, `${at}`]));
     const labels = { ...many, [longest]: 'v'.repeat(63), 'a-b.c/D-e_F.g': 'x_Y.z-1' };
     await select('web', labels);
-    await vm('right', '192.0.2.1', labels);
     await vm('wrong', '192.0.2.2', { ...labels, [longest]: 'v'.repeat(62) });
     await vm('fewer', '192.0.2.3', { ...labels, 'key-59': '' });
+    await vm('right', '192.0.2.1', labels);
     await rig.endpointsBecome('web', ['192.0.2.1 8080 ready']);
     await mergePatch(workloadPath(rig.ns, 'right'), { metadata: { labels: { [longest]: null } } });
     await rig.noSlices('web');
@@ -137,8 +138,8 @@ describe('a selector', () => {
     await vm('all', '192.0.2.2', Object.fromEntries(words.map((word) => [word, 'x'])));
     await vm('empty', '192.0.2.3', Object.fromEntries(words.map((word) => [word, ''])));
     for (const word of words) {
-      await rig.endpointsBecome(`s-${word.toLowerCase()}`, ['192.0.2.2 8080 ready']);
       await rig.endpointsBecome(`e-${word.toLowerCase()}`, ['192.0.2.3 8080 ready']);
+      await rig.endpointsBecome(`s-${word.toLowerCase()}`, ['192.0.2.2 8080 ready']);
     }
   });
 
