@@ -43,7 +43,7 @@ export default {
       displayName: 'integration',
       // A shared Redis and a control plane.
       globalSetup: '<rootDir>/test/support/global-setup.ts',
-      testMatch: ['<rootDir>/test/{integration,parity,chaos}/**/*.test.ts'],
+      testMatch: ['<rootDir>/test/{integration,parity,chaos,fuzz}/**/*.test.ts'],
     },
   ],
 };

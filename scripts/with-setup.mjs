@@ -1,5 +1,6 @@
 // Sets up what a command needs, then runs it with the project's own Node 24. This file and those in
 // setup/ run before anything is installed, on any Node from 18 on: Node's own modules only, no types.
+import { ensureBundle } from './setup/bundle.mjs';
 import { ensureControlPlane } from './setup/control-plane.mjs';
 import { ensureDependencies, ensureTetherLink } from './setup/dependencies.mjs';
 import { ensureRedis } from './setup/redis.mjs';
@@ -10,18 +11,19 @@ const JEST = ['--experimental-vm-modules', '--disable-warning=ExperimentalWarnin
 
 /** What each command needs and runs; `args` are for Node 24. */
 const TARGETS = {
-  demo: { needs: ['redis', 'controlPlane'], args: ['demo/demo.ts'] },
-  test: { needs: ['redis', 'controlPlane'], args: [...JEST, 'node_modules/jest/bin/jest.js'] },
+  demo: { needs: ['redis', 'controlPlane', 'bundle'], args: ['demo/demo.ts'] },
+  test: { needs: ['redis', 'controlPlane', 'bundle'], args: [...JEST, 'node_modules/jest/bin/jest.js'] },
   check: { needs: [], args: ['scripts/check.mjs'] },
-  bench: { needs: ['redis', 'controlPlane'], args: ['bench/run.ts'] },
+  fuzz: { needs: ['redis', 'controlPlane', 'bundle'], args: ['test/fuzz/cli.ts'] },
+  bench: { needs: ['redis', 'controlPlane', 'bundle'], args: ['bench/run.ts'] },
   // It builds its programs itself, and `down` needs none.
   controlplane: { needs: [], args: ['test/controlplane/cli.ts'] },
   format: { needs: [], args: ['node_modules/prettier/bin/prettier.cjs', '--write', '.'] },
   build: { needs: [], args: ['scripts/build.mjs'] },
-  setup: { needs: ['redis', 'controlPlane'], args: undefined },
+  setup: { needs: ['redis', 'controlPlane', 'bundle'], args: undefined },
 };
 
-const NEEDS = { redis: ensureRedis, controlPlane: ensureControlPlane };
+const NEEDS = { redis: ensureRedis, controlPlane: ensureControlPlane, bundle: ensureBundle };
 
 async function main([name, ...args]) {
   const target = Object.hasOwn(TARGETS, name ?? '') ? TARGETS[name] : undefined;

@@ -18,6 +18,8 @@ export interface ControlPlaneOptions {
   readonly controllersEverywhere?: boolean;
   /** More controllers for cluster 0: `endpointslice-controller`, … */
   readonly extraControllers?: readonly string[];
+  /** More flags for every API server: `--storage-media-type=application/json`, … */
+  readonly apiServerFlags?: readonly string[];
 }
 
 /** One running cluster. */
@@ -36,6 +38,8 @@ export interface RunningCluster {
 /** A running control plane; it ends when this process ends. */
 export interface ControlPlane {
   readonly clusters: readonly RunningCluster[];
+  /** `http://127.0.0.1:PORT`; what a cluster stores is under the key `/NAME/`. */
+  readonly etcdUrl: string;
   /** Every process that runs now, by name. */
   processes(): { readonly name: string; readonly pid: number }[];
   /** Rejects once etcd or a controller manager ended by itself; never resolves. */
@@ -65,11 +69,13 @@ export async function startControlPlane(options: ControlPlaneOptions): Promise<C
   const failure = Promise.withResolvers<never>();
   // Someone may never look at it; that must not end the process.
   failure.promise.catch(() => undefined);
+  const etcdPort = await freePort();
   const context: Context = {
     dir,
     binaries: options.binaries,
     credentials: createCredentials(dir),
-    etcdPort: await freePort(),
+    etcdUrl: `http://127.0.0.1:${etcdPort}`,
+    apiServerFlags: options.apiServerFlags ?? [],
     track: (name, child, mayEnd) => {
       running.set(name, child);
       void child.exited.then(() => {
@@ -80,10 +86,10 @@ export async function startControlPlane(options: ControlPlaneOptions): Promise<C
     current: (name) => running.get(name),
   };
   try {
-    const clusters = await startAll(context, options);
+    const clusters = await startAll(context, options, etcdPort);
     const processes = (): { name: string; pid: number }[] =>
       [...running].map(([name, child]) => ({ name, pid: child.pid }));
-    return { clusters, processes, failed: failure.promise, stop };
+    return { clusters, etcdUrl: context.etcdUrl, processes, failed: failure.promise, stop };
   } catch (error) {
     await stop();
     throw error;
@@ -95,7 +101,8 @@ interface Context {
   readonly dir: string;
   readonly binaries: Binaries;
   readonly credentials: Credentials;
-  readonly etcdPort: number;
+  readonly etcdUrl: string;
+  readonly apiServerFlags: readonly string[];
   /** Owns a child from now on. `mayEnd`: its end is no failure of the whole. */
   track(name: string, child: TiedChild, mayEnd: boolean): void;
   current(name: string): TiedChild | undefined;
@@ -104,9 +111,10 @@ interface Context {
 async function startAll(
   context: Context,
   options: ControlPlaneOptions,
+  etcdPort: number,
 ): Promise<readonly RunningCluster[]> {
   const { dir, binaries } = context;
-  const ports = { client: context.etcdPort, peer: await freePort() };
+  const ports = { client: etcdPort, peer: await freePort() };
   context.track('etcd', startEtcd(binaries.etcd, dir, ports), false);
   const names = Array.from({ length: options.clusters ?? 1 }, (_, index) => `cluster-${index}`);
   const clusters = await Promise.all(names.map((name) => startCluster(context, name)));
@@ -121,13 +129,12 @@ async function startAll(
 }
 
 async function startCluster(context: Context, name: string): Promise<RunningCluster> {
-  const { dir, credentials } = context;
+  const { dir, credentials, etcdUrl, apiServerFlags } = context;
   const port = await freePort();
   const certDir = join(dir, name);
   const processName = `${name}-kube-apiserver`;
-  const etcdUrl = `http://127.0.0.1:${context.etcdPort}`;
   const startServer = async (): Promise<string> => {
-    const flags = { name, port, etcdUrl, certDir, credentials };
+    const flags = { name, port, etcdUrl, certDir, credentials, more: apiServerFlags };
     const child = startApiServer(context.binaries.kubeApiserver, dir, flags);
     context.track(processName, child, true);
     const access = await untilReady(child, certDir, port, credentials.adminToken).catch((error) => {

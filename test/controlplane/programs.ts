@@ -45,6 +45,8 @@ export interface ApiServerOptions {
   readonly etcdUrl: string;
   readonly certDir: string;
   readonly credentials: Credentials;
+  /** Flags that come after all others. */
+  readonly more: readonly string[];
 }
 
 /** Starts a kube-apiserver that signs its own certificate into `certDir`. */
@@ -73,6 +75,7 @@ export function startApiServer(program: string, dir: string, options: ApiServerO
     '--max-mutating-requests-inflight=1000',
     '--allow-privileged=true',
     '-v=0',
+    ...options.more,
   ]);
 }
 

@@ -1,11 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { expect } from '@jest/globals';
-import { silentLogger } from '../../core/logger.ts';
-import { checkRedis, connectRedis } from '../../platform/redis/connect.ts';
-import { openQueue } from '../../platform/redis/queue/work-queue.ts';
-import { createStuckKeys } from '../../platform/redis/stuck.ts';
 import { eventually } from './eventually.ts';
 import { spawnTether, type TetherProcess } from './processes.ts';
+import { openQueueProbe } from './queue-probe.ts';
 import { fromRun } from './run.ts';
 
 type Role = 'watcher' | 'worker';
@@ -101,29 +98,11 @@ export async function startPair(fleet: Fleet, options: MemberOptions = {}): Prom
 }
 
 async function untilQuiet(redisUrl: string, prefix: string, timeoutMs: number): Promise<void> {
-  const log = silentLogger;
-  const redis = connectRedis(redisUrl, 'producer', { log });
-  await checkRedis(redis, { log });
-  const queue = openQueue({ name: 'service', prefix, log, redis });
+  const queue = await openQueueProbe(redisUrl, prefix);
   try {
-    await eventually(
-      async () => {
-        const { oldestWaitingMs: _, ...counts } = await queue.counts();
-        const stuck = await createStuckKeys(redis, prefix).list();
-        expect({ ...counts, stuck }).toEqual({
-          waiting: 0,
-          active: 0,
-          delayed: 0,
-          prioritized: 0,
-          failed: 0,
-          stuck: [],
-        });
-      },
-      { timeoutMs },
-    );
+    await eventually(async () => expect(await queue.busy()).toEqual({}), { timeoutMs });
   } finally {
     await queue.close();
-    redis.disconnect();
   }
 }
 
