@@ -15,7 +15,6 @@ import {
   slicesPath,
   workloadPath,
 } from '../support/objects.ts';
-import { afterwards } from '../support/afterwards.ts';
 import { TEST_MANAGER } from '../support/run.ts';
 import { upRig } from '../support/up-rig.ts';
 import { warned, warningsIn } from '../support/warnings.ts';
@@ -91,7 +90,7 @@ describe('a Service of one family', () => {
       await rig.tether.untilLog(
         new RegExp(`"${rig.ns}/web".*"vm".*Service web wants ${family} addresses and none`),
       );
-      await afterwards(rig);
+      await rig.afterwards();
       expect(await slicesOf(rig.ns, 'web')).toEqual([]);
       expect(await warningsIn(rig.ns)).toEqual([]);
       // Beside one that has what it takes, it still is not in, nor in its way.
@@ -227,7 +226,7 @@ describe('an IPv6 address', () => {
       ready(SPELLINGS.map(([, canonical]) => canonical)),
     );
     await Promise.all(SPELLINGS.map(([, canonical], at) => readdress(`vm-${at}`, canonical)));
-    await afterwards(rig);
+    await rig.afterwards();
     expect(await rig.onlySlice('web')).toEqual(before);
     expect(await warningsIn(rig.ns)).toEqual([]);
   });

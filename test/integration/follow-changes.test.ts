@@ -40,50 +40,6 @@ async function onlySlice(service: string): Promise<ApiEndpointSlice> {
   return slices[0] ?? {};
 }
 
-describe('readiness', () => {
-  it('lists a workload as ready only once its Ready condition is True (D3, D4, report 59)', async () => {
-    await createService(ns, 'web');
-    await createWorkload(ns, 'none', 'web', { ips: ['192.0.2.1'], ready: null });
-    await createWorkload(ns, 'no', 'web', { ips: ['192.0.2.2'], ready: false });
-    await createWorkload(ns, 'yes', 'web', { ips: ['192.0.2.3'] });
-    await endpointsBecome('web', [
-      '192.0.2.1 8080 not-ready',
-      '192.0.2.2 8080 not-ready',
-      '192.0.2.3 8080 ready',
-    ]);
-    const slice = await onlySlice('web');
-    for (const endpoint of slice.endpoints ?? []) {
-      expect(Object.keys(endpoint.conditions ?? {}).sort()).toEqual([
-        'ready',
-        'serving',
-        'terminating',
-      ]);
-    }
-  });
-
-  it('follows readiness in the same slice, there and back (report 58, 61)', async () => {
-    await createService(ns, 'web');
-    await createWorkload(ns, 'vm', 'web');
-    await endpointsBecome('web', ['192.0.2.10 8080 ready']);
-    const { metadata } = await onlySlice('web');
-    await setReady(ns, 'vm', false);
-    await endpointsBecome('web', ['192.0.2.10 8080 not-ready']);
-    await setReady(ns, 'vm', true);
-    await endpointsBecome('web', ['192.0.2.10 8080 ready']);
-    expect((await onlySlice('web')).metadata?.uid).toBe(metadata?.uid);
-  });
-
-  it('shows a workload that is being deleted as terminating, not ready (D4)', async () => {
-    await createService(ns, 'web');
-    await createWorkload(ns, 'vm', 'web', { finalizers: ['example.test/drain'] });
-    await endpointsBecome('web', ['192.0.2.10 8080 ready']);
-    await remove(workloadPath(ns, 'vm'));
-    await endpointsBecome('web', ['192.0.2.10 8080 terminating']);
-    await mergePatch(workloadPath(ns, 'vm'), { metadata: { finalizers: null } });
-    await endpointsBecome('web', []);
-  });
-});
-
 describe('labels of a workload', () => {
   it('takes it out of a Service whose selector it no longer satisfies (A3, report 1)', async () => {
     await createService(ns, 'billing', { spec: { selector: { app: 'billing', live: 'yes' } } });
@@ -142,49 +98,13 @@ describe('labels of a Service', () => {
   });
 });
 
-describe('the address and the ports', () => {
+describe('the address', () => {
   it('replaces an address that was edited (report 7)', async () => {
     await createService(ns, 'web');
     await createWorkload(ns, 'vm-c', 'web', { ips: ['192.0.2.32'] });
     await endpointsBecome('web', ['192.0.2.32 8080 ready']);
     await mergePatch(workloadPath(ns, 'vm-c'), { spec: { workloadIPs: [{ ip: '192.0.2.33' }] } });
     await endpointsBecome('web', ['192.0.2.33 8080 ready']);
-  });
-
-  it('follows a Service port that moved (report 41)', async () => {
-    await createService(ns, 'web', { spec: { ports: [{ port: 80, targetPort: 80 }] } });
-    await createWorkload(ns, 'vm', 'web', { ports: [{ port: 80 }, { name: 'b', port: 8090 }] });
-    await endpointsBecome('web', ['192.0.2.10 80 ready']);
-    const ports = [{ port: 8090, targetPort: 8090 }];
-    await mergePatch(servicePath(ns, 'web'), { spec: { ports } });
-    await endpointsBecome('web', ['192.0.2.10 8090 ready']);
-    await eventually(async () => expect(await slicesOf(ns, 'web')).toHaveLength(1));
-  });
-
-  it('leaves out the address that the API server refuses, and nothing else (D1, report 55)', async () => {
-    await createService(ns, 's1', { spec: { selector: { app: 'mix' } } });
-    await createService(ns, 's2', { spec: { selector: { app: 'mix' } } });
-    await createWorkload(ns, 'vm-l', 'mix', { ips: ['169.254.10.5'] });
-    await createWorkload(ns, 'vm-m', 'mix', { ips: ['192.0.2.100'] });
-    await endpointsBecome('s1', ['192.0.2.100 8080 ready']);
-    await endpointsBecome('s2', ['192.0.2.100 8080 ready']);
-    await eventually(async () => {
-      const events = (await apiOk('GET', `/api/v1/namespaces/${ns}/events`)) as {
-        items: { reason: string; involvedObject: { name: string } }[];
-      };
-      expect(events.items.map((event) => [event.reason, event.involvedObject.name])).toContainEqual(
-        ['AddressRefused', 'vm-l'],
-      );
-    });
-  });
-
-  it('accepts Service port names longer than fifteen characters (report 45)', async () => {
-    const ports = [{ name: 'metrics-collector-internal', port: 9000, targetPort: 8080 }];
-    await createService(ns, 'web', { spec: { ports } });
-    await createWorkload(ns, 'vm', 'web');
-    await eventually(async () => {
-      expect((await onlySlice('web')).ports?.[0]?.name).toBe('metrics-collector-internal');
-    });
   });
 });
 

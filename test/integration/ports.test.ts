@@ -11,7 +11,6 @@ import {
   workloadPath,
   type WorkloadInput,
 } from '../support/objects.ts';
-import { afterwards } from '../support/afterwards.ts';
 import { upRig } from '../support/up-rig.ts';
 import { warned, warningsIn } from '../support/warnings.ts';
 
@@ -87,7 +86,7 @@ describe('a targetPort that is a name', () => {
     // With nobody left there is no slice, rather than one without ports or endpoints.
     await mergePatch(workloadPath(rig.ns, 'vm-h'), { spec: { ports: null } });
     await rig.noSlices('web');
-    await afterwards(rig);
+    await rig.afterwards();
     expect(await slicesOf(rig.ns, 'web')).toEqual([]);
     expect(await warningsIn(rig.ns)).toEqual([]);
   });
@@ -216,7 +215,7 @@ describe('the ports of a Service', () => {
     await repoint({ port: 8090 });
     await offersBecome('192.0.2.1 :8090/TCP');
     await repoint({ port: 80, targetPort: 8090 });
-    await afterwards(rig);
+    await rig.afterwards();
     expect(await offered()).toEqual(['192.0.2.1 :8090/TCP']);
     // One that nobody listens at leaves nothing of the former ones.
     await repoint({ port: 81 });
@@ -295,7 +294,7 @@ describe('the ports of a Service', () => {
     await mergePatch(servicePath(rig.ns, 'web'), { spec: { type: 'LoadBalancer' } });
     await mergePatch(servicePath(rig.ns, 'web'), { spec: { sessionAffinity: 'ClientIP' } });
     await relisten('vm', { name: 'admin', port: 9090 }, { name: 'http', port: 8080 });
-    await afterwards(rig);
+    await rig.afterwards();
     expect(await rig.onlySlice('web')).toEqual(before);
   });
 

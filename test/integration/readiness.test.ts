@@ -1,7 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import type { ApiEndpointSlice } from '../../core/api-objects.ts';
 import { api, apiOk } from '../support/api.ts';
-import { afterwards } from '../support/afterwards.ts';
 import { eventually } from '../support/eventually.ts';
 import {
   createService,
@@ -156,7 +155,7 @@ describe('a workload that stops being ready', () => {
     // That it is healthy is another condition, and none of our business.
     const healthy = { type: 'Healthy', status: 'True' };
     await say('vm', [healthy, is('False', { reason: 'RegionExit' })]);
-    await afterwards(rig);
+    await rig.afterwards();
     expect(await conditions()).toEqual({ vm: NOT_READY });
     await say('vm', [healthy, is('True')]);
     const after = await conditionsBecome({ vm: READY });
@@ -172,7 +171,7 @@ describe('a workload that stops being ready', () => {
     }
     await setReady(rig.ns, 'even', true);
     await conditionsBecome({ odd: NOT_READY, even: READY });
-    await afterwards(rig);
+    await rig.afterwards();
     expect(await conditions()).toEqual({ odd: NOT_READY, even: READY });
   });
 });
@@ -194,7 +193,7 @@ it('what changes of a condition beside its status costs no write (report 58)', a
   }
   await say('vm', [{ type: 'Healthy', status: 'Unknown' }, is('True')]);
   await mergePatch(workloadPath(rig.ns, 'vm'), { metadata: { annotations: { seen: 'now' } } });
-  await afterwards(rig);
+  await rig.afterwards();
   expect(await rig.onlySlice('web')).toEqual(before);
 });
 

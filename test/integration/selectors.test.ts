@@ -1,7 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { LABEL_HEADLESS, LABEL_SERVICE_NAME } from '../../core/names.ts';
 import { api, apiOk } from '../support/api.ts';
-import { afterwards } from '../support/afterwards.ts';
 import { freshNamespace } from '../support/namespaces.ts';
 import {
   createService,
@@ -36,7 +35,7 @@ describe('a Service without a selector', () => {
       ports: [{ name: 'https', port: 443 }, { port: 6443 }],
     });
     try {
-      await afterwards(rig);
+      await rig.afterwards();
       const path = `${slicesPath('default')}?labelSelector=${LABEL_SERVICE_NAME}%3Dkubernetes`;
       const { items } = (await apiOk('GET', path)) as { readonly items: readonly object[] };
       expect(JSON.stringify(items)).not.toContain('192.0.2.62');
@@ -68,7 +67,7 @@ describe('a Service without a selector', () => {
           ports: [{ port: 8080 }],
         },
       });
-      await afterwards(rig);
+      await rig.afterwards();
       for (const name of ['none', 'head', 'bare', 'dual']) {
         expect(await slicesOf(rig.ns, name)).toEqual([]);
       }
@@ -81,7 +80,7 @@ describe('a Service without a selector', () => {
       });
       await mergePatch(servicePath(rig.ns, 'none'), { metadata: { labels: { changed: 'yes' } } });
       await setReady(rig.ns, 'vm', false);
-      await afterwards(rig, 'afterwards-2');
+      await rig.afterwards();
       expect(await exists(slicesPath(rig.ns, 'by-hand'))).toBe(true);
       expect(await slicesOf(rig.ns, 'none')).toEqual([]);
     },
