@@ -44,6 +44,26 @@ describe('the lock', () => {
     expect(await f.view.renew(key, 'dead', 5_000)).toBe(false);
   });
 
+  it('lasts as long as its holder said, whatever somebody else would give it (report 107)', async () => {
+    await f.view.acquire(key, 'long', 2_000, false);
+    const held = await f.view.acquire(key, 'short', 20, false);
+    expect(held.held).toBe(false);
+    // So the other one learns how long that is, and has shortened nothing by asking.
+    expect(!held.held && held.freeInMs).toBeGreaterThan(1_000);
+    expect(await f.view.renew(key, 'short', 20)).toBe(false);
+    expect((await f.view.finish(key, 'short', 'ok', [], [])).held).toBe(false);
+    expect(await f.view.renew(key, 'long', 2_000)).toBe(true);
+  });
+
+  it('that was renewed for less time lasts less, by its holder’s own word (report 107)', async () => {
+    await f.view.acquire(key, 'long', 60_000, false);
+    expect(await f.view.renew(key, 'long', 50)).toBe(true);
+    await eventually(async () => {
+      expect((await f.view.acquire(key, 'heir', 60_000, false)).held).toBe(true);
+    });
+    expect(await f.view.renew(key, 'long', 60_000)).toBe(false);
+  });
+
   it('lasts while it is renewed, and tells its holder when it went to another', async () => {
     await f.view.acquire(key, 'one', 5_000, false);
     expect(await f.view.renew(key, 'one', 5_000)).toBe(true);
