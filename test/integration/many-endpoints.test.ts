@@ -26,6 +26,8 @@ const COUNT = 1_001;
 const NAMES = Array.from({ length: COUNT }, (_, at) => `vm-${String(at).padStart(4, '0')}`);
 const THOUSAND = NAMES.slice(0, -1);
 const FULL = 100;
+/** For what takes a thousand requests, on a machine that is busy, ms. */
+const LONG = 180_000;
 
 let ns: string;
 let client: KubeClient;
@@ -42,7 +44,7 @@ beforeAll(async () => {
   ns = await freshNamespace('many');
   await Promise.all(NAMES.map(createOne));
   await startTether();
-});
+}, LONG);
 afterAll(async () => {
   await tether.stop();
   await client.close();
@@ -61,13 +63,13 @@ function createOne(name: string): Promise<unknown> {
       ports: [{ port: 8080 }, { port: 9090 }],
     },
   };
-  return client.create(workloadPath(ns), body, { what: 'create a workload', timeoutMs: 60_000 });
+  return client.create(workloadPath(ns), body, { what: 'create a workload', timeoutMs: LONG });
 }
 
 function sayReady(name: string, status: 'True' | 'False'): Promise<unknown> {
   const path = `${workloadPath(ns, name)}/status`;
   const body = { status: { conditions: [{ type: 'Ready', status }] } };
-  const options = { what: 'patch a status', timeoutMs: 60_000 };
+  const options = { what: 'patch a status', timeoutMs: LONG };
   return client.patch(path, body, 'application/merge-patch+json', options);
 }
 
@@ -115,13 +117,17 @@ describe('a Service of a thousand workloads and one', () => {
     expect(slices.map(generationOf)).toEqual(slices.map(() => 1));
   });
 
-  it('follows a thousand that become ready one by one with far fewer writes (report 83)', async () => {
-    const before = await slicesOf(ns, 'web');
-    await Promise.all(THOUSAND.map((name) => sayReady(name, 'True')));
-    const after = await webBecomes((found) => expect(readyIn(found)).toBe(1_000));
-    expect(sizes(after)).toEqual([...TEN_FULL, 1]);
-    expect(total(writesOf(before, after))).toBeLessThan(THOUSAND.length / 2);
-  });
+  it(
+    'follows a thousand that become ready one by one with far fewer writes (report 83)',
+    async () => {
+      const before = await slicesOf(ns, 'web');
+      await Promise.all(THOUSAND.map((name) => sayReady(name, 'True')));
+      const after = await webBecomes((found) => expect(readyIn(found)).toBe(1_000));
+      expect(sizes(after)).toEqual([...TEN_FULL, 1]);
+      expect(total(writesOf(before, after))).toBeLessThan(THOUSAND.length / 2);
+    },
+    LONG,
+  );
 
   it('follows hundreds that it comes to late with a few writes a slice (report 83)', async () => {
     const before = await slicesOf(ns, 'web');
