@@ -7,6 +7,8 @@ import { bringIn, nextOfWorkload } from './workloads.ts';
 
 /** Between two changes at most, ms; now and then many come at once. */
 const PACE_MS = 110;
+/** The last changes of a phase: nothing comes after them that would cover up what they led to. */
+const CODA = { ms: 800, paceMs: 30, workloads: 4, share: 0.7 } as const;
 const BURST = { chance: 0.06, most: 15 } as const;
 
 /**
@@ -20,7 +22,8 @@ export function* schedule(seed: number, quietEveryMs: number): Generator<Phase, 
   for (let index = 1; ; index += 1) {
     const lengthMs = Math.round(quietEveryMs * (0.8 + 0.4 * random.next()));
     chooseCalm(model);
-    const steps: Step[] = [...changesOf(model, lengthMs), ...faultsOf(random, lengthMs)];
+    const changes = [...changesOf(model, lengthMs - CODA.ms), ...codaOf(model, lengthMs)];
+    const steps: Step[] = [...changes, ...faultsOf(random, lengthMs)];
     // Stable: what was drawn first comes first at the same moment.
     yield { index, lengthMs, steps: steps.sort((a, b) => a.at - b.at) };
   }
@@ -44,6 +47,16 @@ function changesOf(model: Model, lengthMs: number): Step[] {
     }
   }
   return steps;
+}
+
+function codaOf(model: Model, lengthMs: number): Step[] {
+  const { random, services, workloads } = model;
+  const begin = lengthMs - CODA.ms;
+  const actions = [
+    ...Array.from({ length: CODA.workloads }, () => nextOfWorkload(model, random.pick(workloads))),
+    ...random.some(services, CODA.share).map((service) => nextOfService(model, service)),
+  ];
+  return actions.flat().map((action, nth) => ({ at: begin + nth * CODA.paceMs, action }));
 }
 
 function next(model: Model): Action[] {
