@@ -5,6 +5,7 @@ import { existsSync } from 'node:fs';
 import * as nodeModule from 'node:module';
 import { fileURLToPath } from 'node:url';
 import { setFlagsFromString } from 'node:v8';
+import { BUNDLE, freshBundle } from './bundle.js';
 
 const NEEDED = 24;
 const major = Number(process.versions.node.split('.')[0]);
@@ -24,11 +25,11 @@ async function start() {
   process.exitCode = await main(process.argv.slice(2));
 }
 
-/** Sources run as they are in a clone and in the image; Node refuses to under node_modules. */
+/** Sources run as they are, too, but Node refuses to under node_modules. */
 function entry() {
-  const built = ['./main.js', '../dist/cli/main.js'].find((path) => existsSync(at(path)));
   const inPackage = import.meta.url.includes('/node_modules/');
-  return existsSync(at('./main.ts')) && !inPackage ? './main.ts' : (built ?? './main.ts');
+  if (inPackage || !existsSync(at('./main.ts'))) return at(`../${BUNDLE}`);
+  return freshBundle() ?? './main.ts';
 }
 
 /** The clone brings a Node of its own as a dev dependency. */

@@ -12,7 +12,10 @@ const JEST = ['--experimental-vm-modules', '--disable-warning=ExperimentalWarnin
 /** What each command needs and runs; `args` are for Node 24. */
 const TARGETS = {
   demo: { needs: ['redis', 'controlPlane', 'bundle'], args: ['demo/demo.ts'] },
-  test: { needs: ['redis', 'controlPlane', 'bundle'], args: [...JEST, 'node_modules/jest/bin/jest.js'] },
+  test: {
+    needs: ['redis', 'controlPlane', 'bundle'],
+    args: [...JEST, 'node_modules/jest/bin/jest.js'],
+  },
   check: { needs: [], args: ['scripts/check.mjs'] },
   fuzz: { needs: ['redis', 'controlPlane', 'bundle'], args: ['test/fuzz/cli.ts'] },
   bench: { needs: ['redis', 'controlPlane', 'bundle'], args: ['bench/run.ts'] },

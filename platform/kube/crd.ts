@@ -1,6 +1,6 @@
-import { existsSync, readFileSync } from 'node:fs';
-import { fileURLToPath } from 'node:url';
+import { readFileSync } from 'node:fs';
 import { parse } from 'yaml';
+import { packageFile } from '../package-file.ts';
 
 /** What the definition of ExternalWorkload is called in a cluster. */
 export const CRD_NAME = 'externalworkloads.workload.linkerd.io';
@@ -35,13 +35,7 @@ export function loadCrdManifest(): unknown {
 
 /** Where that YAML is on disk, for tools that take a file name. */
 export function crdManifestPath(): string {
-  // Sources run from platform/kube/, the built package from dist/platform/kube/.
-  const candidates = ['../../', '../../../'].map((up) =>
-    fileURLToPath(new URL(up + FILE, import.meta.url)),
-  );
-  const found = candidates.find((path) => existsSync(path));
-  if (found === undefined) throw new Error(`${FILE} is not among Tether's files`);
-  return found;
+  return packageFile(FILE);
 }
 
 /** Tells from its labels who installed a definition that was read from a cluster. */

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import type { Redis } from 'ioredis';
+import { packageFile } from '../package-file.ts';
 
 /** A Lua script with its digest, as EVALSHA wants it. */
 export interface Script {
@@ -9,12 +10,23 @@ export interface Script {
   readonly sha: string;
 }
 
-const folder = new URL('./scripts/', import.meta.url);
-const prelude = readFileSync(new URL('prelude.lua', folder), 'utf8');
+const prelude = readLua('scripts/prelude');
 
 /** Loads `scripts/<name>.lua`, behind the helpers that the view's scripts share. */
 export function loadScript(name: string): Script {
-  const text = `${prelude}\n${readFileSync(new URL(`${name}.lua`, folder), 'utf8')}`;
+  return toScript(name, `${prelude}\n${readLua(`scripts/${name}`)}`);
+}
+
+/** Loads `queue/scripts/<name>.lua`. */
+export function loadQueueScript(name: string): Script {
+  return toScript(name, readLua(`queue/scripts/${name}`));
+}
+
+function readLua(path: string): string {
+  return readFileSync(packageFile(`platform/redis/${path}.lua`), 'utf8');
+}
+
+function toScript(name: string, text: string): Script {
   return { name, text, sha: createHash('sha1').update(text).digest('hex') };
 }
 

@@ -1,9 +1,8 @@
 import type { Job, Queue } from 'bullmq';
 import type { Redis } from 'ioredis';
 import { queuePrefix, type JobData, type QueueName } from '../../../core/job.ts';
-import { runScript } from '../scripts.ts';
+import { loadQueueScript, runScript } from '../scripts.ts';
 import { RESYNC_PRIORITY } from './classes.ts';
-import { loadQueueScript } from './scripts.ts';
 
 /** How much work a queue holds. */
 export interface QueueCounts {

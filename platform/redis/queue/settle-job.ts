@@ -3,11 +3,10 @@ import type { Redis } from 'ioredis';
 import { assertNever, describeError, type TetherError } from '../../../core/errors.ts';
 import { MAX_REASON_LENGTH, queuePrefix, type QueueName } from '../../../core/job.ts';
 import type { Logger } from '../../../core/logger.ts';
-import { runScript } from '../scripts.ts';
+import { loadQueueScript, runScript } from '../scripts.ts';
 import type { loadWorker } from './bullmq.ts';
 import type { Disposition } from './disposition.ts';
 import { storable, writeOutcome, type OutcomeEntry } from './outcomes.ts';
-import { loadQueueScript } from './scripts.ts';
 
 export interface SettleDeps {
   readonly redis: Redis;

@@ -5,12 +5,11 @@ import { JOB_NAME, jobData, queuePrefix, type JobData, type QueueName } from '..
 import type { Logger } from '../../../core/logger.ts';
 import type { ObjectKey } from '../../../core/object-key.ts';
 import { connectRedis } from '../connect.ts';
-import { runScript } from '../scripts.ts';
+import { loadQueueScript, runScript } from '../scripts.ts';
 import { loadQueue } from './bullmq.ts';
 import { eventOptions, resyncOptions } from './classes.ts';
 import { countJobs, failedJobs, type FailedJob, type QueueCounts } from './inspect.ts';
 import { readOutcome, type JobReport } from './outcomes.ts';
-import { loadQueueScript } from './scripts.ts';
 
 /** One key to be looked at. */
 export interface Add {

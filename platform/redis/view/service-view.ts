@@ -94,14 +94,7 @@ export function createServiceView({ redis, prefix, identity }: ServiceViewOption
       const has = [known?.service.rv ?? '', known?.entry ?? ''];
       const args = [token, ttlMs, place, key.name, read ? 'read' : 'lock', ...has];
       const reply = (await runScript(redis, acquireAndRead, [lock(key)], args)) as Reply;
-      if (reply[0] === 0) return { held: false, freeInMs: Math.max(0, reply[1]) };
-      if (reply[1] === 0) return { held: true, world: null };
-      if (reply[1] === 1) return { held: true, world: readWhole(reply, memory, place + key.name) };
-      // Changes come only to whoever said what it has.
-      if (known === undefined) return { held: true, world: null };
-      const world = readChanges(reply, known);
-      memory.put(place + key.name, world);
-      return { held: true, world: asWorld(world) };
+      return readAcquired(reply, memory, { at: place + key.name, known });
     },
     renew: async (key, token, ttlMs) =>
       (await runScript(redis, renewLock, [lock(key)], [token, ttlMs])) === 1,
@@ -151,7 +144,23 @@ type ChangesReply = readonly [
   workloadsGone: readonly string[],
 ];
 
-/** `at`: where the memory keeps it, if it is large. */
+/** Where the memory keeps a Service, and what it had when the question was sent. */
+interface Place {
+  readonly at: string;
+  readonly known: RememberedWorld | undefined;
+}
+
+function readAcquired(reply: Reply, memory: WorldMemory, { at, known }: Place): Acquired {
+  if (reply[0] === 0) return { held: false, freeInMs: Math.max(0, reply[1]) };
+  if (reply[1] === 0) return { held: true, world: null };
+  if (reply[1] === 1) return { held: true, world: readWhole(reply, memory, at) };
+  // Changes come only to whoever said what it has.
+  if (known === undefined) return { held: true, world: null };
+  const world = readChanges(reply, known);
+  memory.put(at, world);
+  return { held: true, world: asWorld(world) };
+}
+
 function readWhole(reply: WholeReply, memory: WorldMemory, at: string): World {
   const [, , serviceText, tombstone, sliceTexts, workloadTexts, entry = ''] = reply;
   const service = serviceText === '' ? null : decodeService(serviceText);

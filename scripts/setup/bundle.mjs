@@ -1,0 +1,74 @@
+import { mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { BUNDLE, freshBundle, INPUTS, stampOf } from '../../cli/bundle.js';
+import { ROOT, SetupError } from './say.mjs';
+
+/** Needed by few commands, or native: found in node_modules when they are. */
+const LEFT_OUT = ['@kubernetes/client-node', 'prom-client', 'pino-pretty', 'msgpackr-extract'];
+
+/** Makes the bundle unless it is there and up to date. */
+export async function ensureBundle() {
+  if (freshBundle() === undefined) await makeBundle();
+}
+
+/** Bundles `tether` into dist/, and notes what it was made from. */
+export async function makeBundle() {
+  const { build } = await import('esbuild');
+  // Beside the old bundle and then in its place: a `tether` may be starting from it.
+  const work = join(ROOT, 'node_modules', '.cache', `tether-dist-${process.pid}`);
+  rmSync(work, { recursive: true, force: true });
+  mkdirSync(work, { recursive: true });
+  const { metafile } = await build({
+    absWorkingDir: ROOT,
+    entryPoints: { main: 'cli/main.ts' },
+    outdir: work,
+    bundle: true,
+    splitting: true,
+    format: 'esm',
+    platform: 'node',
+    target: 'node24',
+    external: LEFT_OUT,
+    banner: { js: REQUIRE },
+    plugins: [followCreateRequire],
+    metafile: true,
+    logLevel: 'warning',
+  });
+  // A changed package changes the lock file; packages are too many to look at one by one.
+  const own = Object.keys(metafile.inputs).filter((path) => !path.startsWith('node_modules/'));
+  const inputs = [...own, 'package-lock.json', 'node_modules/.package-lock.json'].map(stampOf);
+  writeFileSync(join(work, INPUTS.replace('dist/', '')), JSON.stringify(inputs));
+  swap(work);
+  if (freshBundle() === undefined) {
+    throw new SetupError(
+      `${BUNDLE} was built but is out of date already: a source changed meanwhile`,
+    );
+  }
+}
+
+function swap(work) {
+  const old = `${work}-old`;
+  try {
+    renameSync(join(ROOT, 'dist'), old);
+  } catch (error) {
+    if (error.code !== 'ENOENT') throw error;
+  }
+  renameSync(work, join(ROOT, 'dist'));
+  rmSync(old, { recursive: true, force: true });
+}
+
+/** CommonJS packages call `require` for Node's own modules, which an ES module does not have. */
+const REQUIRE =
+  "import { createRequire as requireIn } from 'node:module'; const require = requireIn(import.meta.url);";
+
+/** One source loads parts of a package by createRequire, which esbuild does not follow. */
+const followCreateRequire = {
+  name: 'follow createRequire',
+  setup({ onLoad }) {
+    onLoad({ filter: /platform\/redis\/queue\/bullmq\.ts$/ }, ({ path }) => ({
+      loader: 'ts',
+      contents: readFileSync(path, 'utf8')
+        .replace('const load = createRequire(import.meta.url);', '')
+        .replaceAll('load(', 'require('),
+    }));
+  },
+};
