@@ -30,6 +30,8 @@ export interface ReconcileResult {
   readonly names: readonly string[];
   readonly endpoints: number;
   readonly ready: number;
+  /** Endpoints that came, went, or changed their state. */
+  readonly changed: number;
   readonly slices: number;
   readonly leftOut: readonly LeftOut[];
   /** Where the state was read from. */

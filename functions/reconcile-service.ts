@@ -246,6 +246,7 @@ class Run {
       names: [...this.written, ...this.deleted].map((slice) => slice.name),
       endpoints: plan.endpoints,
       ready: plan.ready,
+      changed: plan.changed,
       slices: plan.slices,
       leftOut: plan.leftOut,
       read: this.#read,

@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import { assertNever, describeError } from '../core/errors.ts';
 import type { Logger } from '../core/logger.ts';
 import { formatKey } from '../core/object-key.ts';
@@ -9,6 +10,13 @@ import { reconcileService, type ReconcileDeps } from './reconcile-service.ts';
 
 /** From so many failures in a row a key counts as stuck; it is retried at the cap all the same. */
 const STUCK_AFTER = 15;
+/**
+ * A run that changes so many endpoints of a Service so large has met a burst. Its job stays active for
+ * a while, so that what comes meanwhile becomes one run: a thousand workloads that become ready one by
+ * one are then a few writes of each slice, not hundreds. Single changes are never held up, nor are small
+ * Services: their slice is one write whatever changed.
+ */
+const BURST = { endpoints: 200, changed: 5, pauseMs: 250 } as const;
 
 export interface WorkerDeps {
   readonly reconcile: ReconcileDeps;
@@ -36,11 +44,23 @@ export function createServiceHandler(
       });
       await settleStuck(deps, formatKey(job.key), outcome);
       record(deps, job, outcome, monotonicMs() - startedAt);
+      if (isBurst(outcome)) await pause(BURST.pauseMs, signal);
       return toDisposition(outcome);
     } finally {
       metrics.queue.finished(job.id);
     }
   };
+}
+
+function isBurst(outcome: Outcome): boolean {
+  if (outcome.kind !== 'done') return false;
+  const { endpoints, changed } = outcome.result;
+  return endpoints >= BURST.endpoints && changed >= BURST.changed;
+}
+
+/** Ends early, and never throws, when the signal is aborted: the run is done. */
+async function pause(ms: number, signal: AbortSignal): Promise<void> {
+  await delay(ms, undefined, { signal }).catch(() => undefined);
 }
 
 function toDisposition(outcome: Outcome): Disposition {

@@ -14,11 +14,13 @@ export interface SliceDraft {
   readonly added: DesiredEndpoint[];
   /** Endpoints of `previous` that are not among `kept`. */
   readonly dropped: readonly EndpointRecord[];
+  /** How many of `kept` are in another state than they were. */
+  readonly renewed: number;
 }
 
 /** A slice of ours that nothing may reuse: of another Service's UID, or of a family nobody wants. */
 export function removalOf(slice: SliceRecord): SliceDraft {
-  return { previous: slice, kept: [], added: [], dropped: slice.endpoints };
+  return { previous: slice, kept: [], added: [], dropped: slice.endpoints, renewed: 0 };
 }
 
 export function endpointsOf(draft: SliceDraft): readonly DesiredEndpoint[] {

@@ -166,6 +166,6 @@ function cheapest(circle: readonly SliceDraft[]): SliceDraft {
 function splitDraft(draft: SliceDraft): SliceDraft[] {
   return [
     { ...draft, added: [] },
-    { previous: null, kept: [], added: draft.added, dropped: [] },
+    { previous: null, kept: [], added: draft.added, dropped: [], renewed: 0 },
   ];
 }

@@ -93,7 +93,7 @@ function review(
 ): Review {
   const kept: DesiredEndpoint[] = [];
   const dropped: EndpointRecord[] = [];
-  let changed = !sameLabels(slice.labels, rules.labels) || !statesOwner(slice, rules.service);
+  let renewed = 0;
   for (const existing of slice.endpoints) {
     const found = findByWorkload(desired, existing);
     if (
@@ -106,7 +106,7 @@ function review(
     }
     placed.add(found.workload);
     kept.push(found);
-    changed ||= !equalBeyondIdentity(found.endpoint, existing);
+    if (!equalBeyondIdentity(found.endpoint, existing)) renewed += 1;
   }
   if (kept.length > rules.maxEndpoints) {
     for (const surplus of kept.sort(byWorkload).splice(rules.maxEndpoints)) {
@@ -114,8 +114,9 @@ function review(
       dropped.push(surplus.endpoint);
     }
   }
-  changed ||= dropped.length > 0;
-  return { slice, draft: { previous: slice, kept, added: [], dropped }, changed };
+  const relabelled = !sameLabels(slice.labels, rules.labels) || !statesOwner(slice, rules.service);
+  const changed = relabelled || renewed > 0 || dropped.length > 0;
+  return { slice, draft: { previous: slice, kept, added: [], dropped, renewed }, changed };
 }
 
 function belongsHere(found: DesiredEndpoint, existing: EndpointRecord, portKey: string): boolean {
@@ -157,7 +158,7 @@ function placeRest(
       fill(host, homeless, maxEndpoints);
       continue;
     }
-    const draft: SliceDraft = { previous: null, kept: [], added: [], dropped: [] };
+    const draft: SliceDraft = { previous: null, kept: [], added: [], dropped: [], renewed: 0 };
     fill(draft, homeless, maxEndpoints);
     created.push(draft);
   }

@@ -81,6 +81,8 @@ export interface SlicePlan {
   readonly leftOut: readonly LeftOut[];
   readonly endpoints: number;
   readonly ready: number;
+  /** Endpoints that come, go, or change their state; one that moves counts twice. */
+  readonly changed: number;
   /** Slices once the plan is applied. */
   readonly slices: number;
   /** Null when the Service gets no slices of ours, with the reason in words. */

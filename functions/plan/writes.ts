@@ -44,6 +44,7 @@ export function assemblePlan({ drafts, after }: OrderedDrafts, frame: PlanFrame)
     endpoints: sum(states, (endpoints) => endpoints.length),
     ready: sum(states, (endpoints) => sum(endpoints, ({ conditions }) => Number(conditions.ready))),
     slices: states.length,
+    changed: sum(drafts, ({ added, dropped, renewed }) => added.length + dropped.length + renewed),
     noSlicesBecause: frame.noSlicesBecause,
   };
 }

@@ -23,7 +23,7 @@ async function scrape(metrics: { render(): Promise<string> }): Promise<Record<st
 
 function resultOf(some: Partial<ReconcileResult>): ReconcileResult {
   const none = { created: 0, updated: 0, deleted: 0, names: [], leftOut: [] };
-  return { ...none, endpoints: 0, ready: 0, slices: 0, read: 'view', ...some };
+  return { ...none, endpoints: 0, ready: 0, changed: 0, slices: 0, read: 'view', ...some };
 }
 
 function leftOut(workload: string, reason: LeftOut['reason']): LeftOut {

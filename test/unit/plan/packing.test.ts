@@ -50,6 +50,14 @@ describe('packing', () => {
     expect(sizes(result)).toEqual([95, 20]);
   });
 
+  it('counts the endpoints that come, go and change their state, so that a burst is known', () => {
+    const right = { workloads: workloads(150), slices: slicesOf(100, 50) };
+    expect(plan(right).changed).toBe(0);
+    expect(plan({ ...right, workloads: notReady(workloads(150), 10, 11, 120) }).changed).toBe(3);
+    expect(plan({ ...right, workloads: workloads(152) }).changed).toBe(2);
+    expect(plan({ ...right, workloads: workloads(146) }).changed).toBe(4);
+  });
+
   it('fills several changing slices before it touches others (F3)', () => {
     const all = notReady(workloads(240), 0, 60);
     const result = plan({ workloads: all, slices: slicesOf(60, 70, 50) });
