@@ -1,6 +1,6 @@
-import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { startApiInterceptor, type ApiInterceptor } from '../support/api-interceptor.ts';
+import { eventually } from '../support/eventually.ts';
 import { openFleet, type Fleet, type MemberOptions } from '../support/fleet.ts';
 import { refuse } from '../support/misbehaviours.ts';
 import { freshNamespace } from '../support/namespaces.ts';
@@ -14,10 +14,10 @@ import {
   workloadPath,
 } from '../support/objects.ts';
 import type { TetherProcess } from '../support/processes.ts';
+import { skewedClock } from '../support/skewed-clock.ts';
 import { rigOf } from '../support/up-rig.ts';
 
 const HOUR = 3_600_000;
-const SKEWED_CLOCK = join(import.meta.dirname, '../support/skewed-clock.mjs');
 
 let ns: string;
 let fleet: Fleet;
@@ -44,10 +44,7 @@ async function endAll(): Promise<void> {
   for (const member of [...fleet.workers, ...fleet.watchers]) await fleet.kill(member);
 }
 
-/** By a clock that is so many ms off. */
-const clock = (skewMs: number): MemberOptions => ({
-  env: { NODE_OPTIONS: `--import ${SKEWED_CLOCK}`, TETHER_TEST_SKEW_MS: String(skewMs) },
-});
+const clock = (skewMs: number): MemberOptions => ({ env: skewedClock(skewMs) });
 
 const at = (ip: string, state = 'ready'): string => `${ip} 8080 ${state}`;
 
@@ -136,4 +133,23 @@ describe('clocks of hosts that differ by an hour: locks last as long as Redis sa
       await endAll();
     },
   );
+
+  test('a worker that is ahead puts a key off, and dies: the others wait for no clock', async () => {
+    const way = { kubeconfig: between.kubeconfig };
+    await Promise.all([fleet.start('watcher'), fleet.start('worker', { ...clock(HOUR), ...way })]);
+    await served();
+    let refused = 0;
+    between.rule = ({ method, path }) => {
+      if (method === 'GET' || !path.startsWith(slicesPath(ns))) return undefined;
+      refused += 1;
+      return refuse(503);
+    };
+    await setReady(ns, `${web}-b`, false);
+    await eventually(() => expect(refused).toBeGreaterThanOrEqual(2));
+    for (const worker of fleet.workers.slice()) await fleet.stop(worker);
+    between.rule = () => undefined;
+    await fleet.start('worker');
+    await rig.endpointsBecome(web, [at('192.0.2.1'), at('192.0.2.2', 'not-ready')]);
+    await endAll();
+  });
 });

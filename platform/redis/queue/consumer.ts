@@ -11,6 +11,7 @@ import { queuePrefix, type QueueName } from '../../../core/job.ts';
 import type { Logger } from '../../../core/logger.ts';
 import { connectRedis } from '../connect.ts';
 import { loadWorker } from './bullmq.ts';
+import { startClockGuard } from './clock-guard.ts';
 import type { Handle } from './disposition.ts';
 import { createRunner, type Runner } from './run-job.ts';
 import { KEEP_FAILED } from './settle-job.ts';
@@ -91,8 +92,12 @@ export function startConsumer(options: ConsumerOptions): Consumer {
     watchfulBackend(bullmq.createRedisBackend, progress),
   );
   listen(worker, runner, options);
+  const stopGuard = startClockGuard({ redis, prefix, name, log });
   return {
-    drain: (deadlineMs) => drain(worker, runner, redis, deadlineMs),
+    drain: (deadlineMs) => {
+      stopGuard();
+      return drain(worker, runner, redis, deadlineMs);
+    },
     health: () => {
       const now = performance.now();
       const started = [...runner.active.values()].map((run) => run.startedAt);

@@ -142,4 +142,47 @@ describe('guarantee 4: failures back off for each key', () => {
     await harness.untilIdle();
     expect(await harness.seen('a/web')).toHaveLength(2);
   });
+
+  test('is by the clock of Redis in the end, where that of a host is an hour ahead', async () => {
+    await harness.plan('a/put-off', MINUTE);
+    await harness.plan('a/dirtied', MINUTE);
+    harness.startWorker();
+    await harness.queue.addEvents([event('a/put-off'), event('a/dirtied')]);
+    await eventually(async () =>
+      expect(await harness.queue.counts()).toMatchObject({ delayed: 2 }),
+    );
+    const base = `{${harness.prefix}}:service:`;
+    // As after 400 ms of backoff, and as after an event during it, by such a clock.
+    for (const [key, delay] of [
+      ['a/put-off', 400],
+      ['a/dirtied', 0],
+    ] as const) {
+      const job = (await harness.redis.get(`${base}de:${key}`)) ?? '';
+      await harness.redis.hset(base + job, { delay });
+      await harness.redis.zadd(`${base}delayed`, (Date.now() + 3_600_000) * 4096, job);
+    }
+    await harness.untilSeen('a/put-off', 'end', 2);
+    await harness.untilSeen('a/dirtied', 'end', 2);
+  });
+
+  test('which leaves alone what is to wait for longer', async () => {
+    await harness.plan('a/web', MINUTE);
+    await harness.plan('a/other', { end: { laterMs: 30_000 } });
+    harness.startWorker();
+    await harness.queue.addEvents([event('a/web'), event('a/other')]);
+    await eventually(async () =>
+      expect(await harness.queue.counts()).toMatchObject({ delayed: 2 }),
+    );
+    const base = `{${harness.prefix}}:service:`;
+    const web = (await harness.redis.get(`${base}de:a/web`)) ?? '';
+    const due = await harness.redis.zscore(`${base}delayed`, web);
+    // A job of a clock that is ahead tells that the guard has been there.
+    const job = (await harness.redis.get(`${base}de:a/other`)) ?? '';
+    await harness.redis.zadd(`${base}delayed`, (Date.now() + 3_600_000) * 4096, job);
+    await eventually(async () => {
+      const score = Number(await harness.redis.zscore(`${base}delayed`, job));
+      expect(score).toBeLessThan((Date.now() + 60_000) * 4096);
+    });
+    expect(await harness.redis.zscore(`${base}delayed`, web)).toBe(due);
+  });
 });
