@@ -48,8 +48,14 @@ async function bench(options: BenchOptions, owned: AsyncDisposableStack): Promis
   }
   const machine = (): string => describeMachine(stages.version(), loadBefore);
   const sections: Section[] = [];
-  for (const name of scenarios) {
-    if (name !== 'growth') sections.push(...(await RUNNERS[name](sitting)));
+  try {
+    for (const name of scenarios) {
+      if (name !== 'growth') sections.push(...(await RUNNERS[name](sitting)));
+    }
+  } catch (error) {
+    // A sitting takes long: what came before the failure is worth reading, if not a page.
+    if (sections.length > 0) show(renderResults(machine(), sections), undefined);
+    throw error;
   }
   if (sections.length > 0) {
     const results = renderResults(machine(), sections);

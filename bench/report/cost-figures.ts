@@ -8,11 +8,13 @@ export function costRows(unit: string): Row[] {
   return [
     { id: 'cpuController', label: 'CPU seconds, controller', digits: 2 },
     { id: 'cpuRedis', label: 'CPU seconds, its Redis', digits: 2 },
+    { id: 'cpuBoth', label: 'CPU seconds, both', digits: 2 },
     { id: 'cpuApi', label: 'CPU seconds, API server', digits: 2 },
     { id: 'cpuEtcd', label: 'CPU seconds, etcd', digits: 2 },
     { id: 'cpuBench', label: 'CPU seconds, load and observer', digits: 2 },
     { id: 'peakController', label: 'peak memory, controller, MiB', digits: 0 },
     { id: 'peakRedis', label: 'peak memory, its Redis, MiB', digits: 0 },
+    { id: 'peakBoth', label: 'peak memory, both, MiB', digits: 0 },
     { id: 'apiWrites', label: `API writes a ${unit}`, digits: 2 },
     { id: 'apiReads', label: `API reads a ${unit}`, digits: 2 },
     { id: 'reconciles', label: `reconciles a ${unit}`, digits: 2 },
@@ -36,11 +38,13 @@ export function costFigures(costs: Costs, units: number): Figures {
   return {
     cpuController: cpu.get('controller'),
     cpuRedis: cpu.get('Redis'),
+    cpuBoth: sum(cpu.get('controller'), cpu.get('Redis')),
     cpuApi: cpu.get('API server'),
     cpuEtcd: cpu.get('etcd'),
     cpuBench: cpu.get('load and observer'),
     peakController: memory.get('controller')?.peakMiB,
     peakRedis: memory.get('Redis')?.peakMiB,
+    peakBoth: sum(memory.get('controller')?.peakMiB, memory.get('Redis')?.peakMiB),
     apiWrites: total(apiRequests, WRITES) / units,
     apiReads: total(apiRequests, READS) / units,
     reconciles: reconciles === undefined ? undefined : reconciles / units,
@@ -49,6 +53,11 @@ export function costFigures(costs: Costs, units: number): Figures {
     redisCalls: perRun(redis && total(redis.calls)),
     redisReads: perRun(redis?.reads),
   };
+}
+
+/** What is not there counts nothing. */
+function sum(...values: readonly (number | undefined)[]): number {
+  return values.reduce<number>((so, value) => so + (value ?? 0), 0);
 }
 
 /** Every kind of request and command by name, of one run. */

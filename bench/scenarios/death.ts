@@ -27,7 +27,7 @@ export async function death(sitting: Sitting): Promise<Section[]> {
     }
   }
   const columns: Column[] = [...runs].map(([victim, figures]) => ({
-    title: `a ${victim} dies`,
+    title: `A ${victim} dies`,
     runs: figures,
   }));
   return [

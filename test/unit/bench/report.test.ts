@@ -22,7 +22,7 @@ const SECTION: Section = {
   ],
   columns: [
     { title: 'Tether', runs: [{ rate: 1000, first: 300 }, { rate: 1200 }, { rate: 1100 }] },
-    { title: 'peer', runs: [{ rate: 550 }, { rate: 550 }, { rate: 550 }] },
+    { title: 'peer', runs: [{ rate: 550 }, { rate: 500 }, { rate: 600 }] },
   ],
   ratio: true,
   notes: ['One line.'],
@@ -35,10 +35,10 @@ describe('a section', () => {
 
 What was done.
 
-|                       | Tether              | peer | ratio |
-| --------------------- | ------------------- | ---- | ----- |
-| Services a second     | 1,100 (1,000–1,200) | 550  | 2.00  |
-| ms to the first slice | 300.0               | –    |       |
+|                       | Tether              | peer          | ratio |
+| --------------------- | ------------------- | ------------- | ----- |
+| Services a second     | 1,100 (1,000–1,200) | 550 (500–600) | 2.00  |
+| ms to the first slice | 300.0               | –             |       |
 
 - One line.`);
   });
