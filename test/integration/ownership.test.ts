@@ -226,6 +226,16 @@ describe('a label that somebody edited on our slice', () => {
     await rig.sliceBecomes('shop', ['192.0.2.20 8080 ready']);
   });
 
+  it('the Service’s, now that of none: the slice goes, and the Service gets another (A4, report 23)', async () => {
+    const { slice } = await web();
+    await patchSlice(slice, { labels: { [LABEL_SERVICE_NAME]: 'ghost' } });
+    await eventually(async () => {
+      expect(await slicesOf(rig.ns, 'ghost')).toEqual([]);
+      expect(await endpointsOf(rig.ns, 'web')).toEqual(READY);
+      expect((await rig.onlySlice('web')).metadata?.uid).not.toBe(slice.metadata?.uid);
+    });
+  });
+
   it('the Service’s, gone: the Service gets another slice, and one when it is put back (report 30)', async () => {
     const { slice } = await web();
     await patchSlice(slice, { labels: { [LABEL_SERVICE_NAME]: null } });

@@ -45,6 +45,7 @@ const NAMES = [
   'edited',
   'stripped',
   'renamed',
+  'replaced',
 ] as const;
 type Name = (typeof NAMES)[number];
 
@@ -53,13 +54,12 @@ const line = (name: Name, state = 'ready'): string => `${ipOf(name)} 8080 ${stat
 
 /** A Service a name, each with a workload of its own and a slice. */
 async function everyServiceRuns(): Promise<ReadonlyMap<Name, ApiEndpointSlice>> {
-  for (const name of NAMES) {
+  const slices = NAMES.map(async (name): Promise<[Name, ApiEndpointSlice]> => {
     await createService(ns, name);
     await createWorkload(ns, name, name, { ips: [ipOf(name)] });
-  }
-  const slices = new Map<Name, ApiEndpointSlice>();
-  for (const name of NAMES) slices.set(name, await rig.sliceBecomes(name, [line(name)]));
-  return slices;
+    return [name, await rig.sliceBecomes(name, [line(name)])];
+  });
+  return new Map(await Promise.all(slices));
 }
 
 /** One change of each kind, none of which is repeated later. */
@@ -71,6 +71,8 @@ async function everythingChanges(slices: ReadonlyMap<Name, ApiEndpointSlice>): P
   await mergePatch(workloadPath(ns, 'relabelled'), { metadata: { labels: { app: 'none' } } });
   await mergePatch(workloadPath(ns, 'moved'), { spec: { workloadIPs: [{ ip: '192.0.2.99' }] } });
   await remove(workloadPath(ns, 'deleted'));
+  await remove(workloadPath(ns, 'replaced'));
+  await createWorkload(ns, 'replaced', 'replaced', { ips: [ipOf('replaced')] });
   await setReady(ns, 'unready', false);
   await patchSpec('reselected', { selector: { app: 'moved' } });
   await patchSpec('external', {
@@ -116,6 +118,9 @@ async function everythingIsRight(): Promise<void> {
   await rig.sliceBecomes('moved', ['192.0.2.99 8080 ready']);
   await rig.sliceBecomes('reselected', ['192.0.2.99 8080 ready']);
   await rig.sliceBecomes('unready', [line('unready', 'not-ready')]);
+  const { metadata } = (await apiOk('GET', workloadPath(ns, 'replaced'))) as ApiEndpointSlice;
+  const targetRef = { name: 'replaced', uid: metadata?.uid };
+  await rig.sliceMatches('replaced', { endpoints: [{ targetRef }] });
   await rig.sliceMatches('renamed', { metadata: { labels: { team: 'blue' } } });
 }
 
@@ -129,9 +134,9 @@ describe('what changed while nobody looked', () => {
     ns = await freshNamespace('down');
     const prefix = `down-${randomBytes(4).toString('hex')}`;
     const processes = new Map<Role, TetherProcess>();
-    for (const role of ['watcher', 'worker'] as const) {
+    const begin = async (role: Role): Promise<unknown> =>
       processes.set(role, await start(role, prefix));
-    }
+    await Promise.all([begin('watcher'), begin('worker')]);
     const slices = await everyServiceRuns();
     for (const role of roles) await processes.get(role)?.kill();
     await everythingChanges(slices);
