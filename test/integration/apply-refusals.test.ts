@@ -7,7 +7,17 @@ import { createKubeClient } from '../../platform/kube/client.ts';
 import { createEndpointApi } from '../../platform/kube/endpoint-api.ts';
 import { loadKubeConfig } from '../../platform/kube/kubeconfig.ts';
 import { createMetrics } from '../../platform/telemetry/metrics.ts';
-import { createService, createWorkload, endpointsOf, slicesOf } from '../support/objects.ts';
+import { api, apiOk } from '../support/api.ts';
+import { eventually } from '../support/eventually.ts';
+import {
+  createService,
+  createWorkload,
+  endpointsOf,
+  mergePatch,
+  remove,
+  slicesOf,
+  slicesPath,
+} from '../support/objects.ts';
 import { reconcileRig, refusal } from '../support/reconcile-rig.ts';
 import { fromRun } from '../support/run.ts';
 
@@ -95,6 +105,30 @@ describe('403: a right is missing (H1, report 117)', () => {
     const first = new Set(rig.events.map(({ message }) => message));
     await rig.run('web');
     expect(new Set(rig.events.map(({ message }) => message))).toEqual(first);
+  });
+});
+
+describe('403 that is no missing right', () => {
+  test('a quota is told in the server’s words, without advice about rights; once it is raised the key succeeds', async () => {
+    await twoSlicesToCome();
+    const quotas = `/api/v1/namespaces/${rig.ns}/resourcequotas`;
+    const none = { 'count/endpointslices.discovery.k8s.io': '0' };
+    await apiOk('POST', quotas, { metadata: { name: 'none' }, spec: { hard: none } });
+    // As the quota controller does, which the control plane of the tests does not run.
+    await mergePatch(`${quotas}/none/status`, { status: { hard: none, used: none } });
+    // The server's own cache of quotas may be a moment late.
+    const probe = { metadata: { generateName: 'probe-' }, addressType: 'IPv4', endpoints: [] };
+    await eventually(async () => {
+      const { status } = await api('POST', `${slicesPath(rig.ns)}?dryRun=All`, probe);
+      expect(status).toBe(403);
+    });
+    const outcome = retryOf(await rig.run('web'));
+    expect(outcome.reason).toContain('exceeded quota: none');
+    expect(outcome.reason).toContain('403 Forbidden');
+    expect(outcome.reason).not.toContain('grant');
+    expect(outcome.afterMs).toBeGreaterThanOrEqual(30_000);
+    await remove(`${quotas}/none`);
+    await eventually(async () => expect(await rig.run('web')).toMatchObject({ kind: 'done' }));
   });
 });
 

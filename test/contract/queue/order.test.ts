@@ -52,6 +52,19 @@ describe('guarantee 3: an add while the key runs causes exactly one more run', (
     expect(await runs()).toEqual(['event ns1/web', 'event ns1/web']);
   });
 
+  test('ten thousand events of one key, before and during its run, are two runs', async () => {
+    await harness.plan('ns1/web', { hold: true });
+    const many = Array.from({ length: 5_000 }, (_, at) => event('ns1/web', `change ${at}`));
+    await harness.queue.addEvents(many);
+    harness.startWorker({ concurrency: 16 });
+    await harness.untilSeen('ns1/web', 'start', 1);
+    await harness.queue.addEvents(many);
+    await harness.release('ns1/web');
+    await harness.untilSeen('ns1/web', 'end', 2);
+    await harness.untilIdle();
+    expect(await runs()).toHaveLength(2);
+  });
+
   test('which begins after the first has ended', async () => {
     await harness.plan('ns1/web', { hold: true });
     harness.startWorker();
@@ -171,5 +184,42 @@ describe('guarantee 7: plain adds without options are safe too', () => {
     expect(await harness.queue.failedJobs(10)).toHaveLength(2);
     await harness.queue.addEvents([event('ns1/web')]);
     await harness.untilSeen('ns1/web', 'end', 3);
+  });
+});
+
+describe('a queue that somebody pauses, as the dashboards of BullMQ can', () => {
+  test('keeps what comes meanwhile, once a key, and all of it is run afterwards', async () => {
+    harness.startWorker();
+    await anyone.pause();
+    for (let at = 0; at < 3; at += 1) {
+      await harness.queue.addEvents([event('a/web'), event('a/api')]);
+      await harness.queue.addResync([event('a/web')]);
+    }
+    await anyone.add(JOB_NAME, { key: 'a/user' });
+    await anyone.resume();
+    await harness.untilIdle();
+    const all = ['event a/api', 'event a/web', 'on-demand a/user', 'resync a/web'];
+    expect([...(await runs())].sort()).toEqual(all);
+  });
+});
+
+describe('whatever id and options somebody adds a job with (report 102)', () => {
+  test.each([
+    ['an id of odd characters', { jobId: 'ns1/web é \u0000 {x} %' }],
+    ['de-duplication by an id of its own', { deduplication: { id: 'mine' } }],
+    ['attempts, and a backoff of its own', { attempts: 1, backoff: { type: 'fixed', delay: 1 } }],
+    ['a priority', { priority: 2_000_000 }],
+    ['last in, first out', { lifo: true }],
+    ['a delay', { delay: 100 }],
+    ['the time of a clock that is wrong', { timestamp: 1 }],
+    ['keeping it when it is done', { removeOnComplete: false, removeOnFail: false }],
+  ])('%s: it runs, fails, and runs again', async (_what, options) => {
+    await harness.plan('ns1/web', { end: { laterMs: 10 } });
+    harness.startWorker();
+    await anyone.add(JOB_NAME, { key: 'ns1/web' }, options);
+    await harness.untilSeen('ns1/web', 'end', 2);
+    await harness.queue.addEvents([event('ns1/web')]);
+    await harness.untilSeen('ns1/web', 'end', 3);
+    await harness.untilIdle();
   });
 });
