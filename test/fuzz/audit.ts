@@ -1,11 +1,14 @@
 import type { ApiObject } from '../../core/api-objects.ts';
 import type { ProxiedWrite } from '../support/fault-proxy.ts';
-import type { LandedWrite } from './overlaps.ts';
+import type { SliceWrite } from './overlaps.ts';
 import type { Change, World } from './world.ts';
 
 /** What the members wrote between two quiet points. */
 export interface Audit {
-  readonly landed: readonly LandedWrite[];
+  /** All writes of slices, as far as it can be told whose they are. */
+  readonly writes: readonly SliceWrite[];
+  /** How many of them succeeded. */
+  readonly landed: number;
   /** One line for each write that no member may ever make. */
   readonly wrong: readonly string[];
 }
@@ -37,30 +40,33 @@ export function audit(
   versions: ReadonlyMap<string, ApiObject>,
   serviceOf: (slice: ApiObject) => string | undefined,
 ): Audit {
-  const landed: LandedWrite[] = [];
+  const judged: SliceWrite[] = [];
   const wrong: string[] = [];
+  let landed = 0;
   for (const write of writes) {
     const at = SLICES.exec(write.path);
-    if (at === null || write.status < 200 || write.status >= 300) continue;
-    const { by, from, to } = write;
+    if (at === null) continue;
+    const { by, from, to, status } = write;
     const made = madeFrom(write, at, versions);
     const service = made.slice === undefined ? undefined : serviceOf(made.slice);
-    if (service === undefined) wrong.push(`${by}: ${made.what}, which was no slice of ours`);
-    else landed.push({ by, service, what: made.what, from, to });
+    const succeeded = status >= 200 && status < 300;
+    if (succeeded) landed += 1;
+    if (service !== undefined) judged.push({ by, service, what: made.what, from, to });
+    else if (succeeded) wrong.push(`${by}: ${made.what}, which was no slice of ours`);
   }
-  return { landed, wrong };
+  return { writes: judged, landed, wrong };
 }
 
 const SLICES = /\/namespaces\/([^/]+)\/endpointslices(?:\/([^/]+))?$/;
 
-/** The slice that a write was made from; that of a create is the one it made. */
+/** The slice that a write was made from; for a create the one that it sent. */
 function madeFrom(
   write: ProxiedWrite,
   [, namespace, name]: RegExpExecArray,
   versions: ReadonlyMap<string, ApiObject>,
 ): { readonly what: string; readonly slice: ApiObject | undefined } {
   if (write.method === 'POST') {
-    const slice = write.answer as ApiObject;
+    const slice = write.body as ApiObject;
     return { what: `POST ${namespace}/${slice.metadata?.name}`, slice };
   }
   const base = baseOf(write) ?? '(none)';

@@ -35,8 +35,10 @@ export async function checkHistory(
   }
   const changes = etcd.take();
   const versions = sliceVersions(world, changes);
-  const { landed, wrong } = audit(stage.takeWrites(), versions, (slice) => world.serviceOf(slice));
-  const overlaps = findOverlaps(landed, [...played.excuses, ...lostLocks(stage)]);
+  const { writes, landed, wrong } = audit(stage.takeWrites(), versions, (slice) =>
+    world.serviceOf(slice),
+  );
+  const overlaps = findOverlaps(writes, [...played.excuses, ...lostLocks(stage)]);
   const { watched, states, missed } = checkContinuity(world, changes, played.damaged);
   const faults = [
     ...missed.map((text) => `a reader missed an endpoint. ${text}`),
@@ -44,7 +46,7 @@ export async function checkHistory(
     ...overlaps.found.map((text) => `two writers at once. ${text}`),
   ];
   if (faults.length > 0) throw new WrongStateError(faults.join('\n  '));
-  return { watched, states, writes: landed.length, overlapsExcused: overlaps.excused };
+  return { watched, states, writes: landed, overlapsExcused: overlaps.excused };
 }
 
 /** Before and after a lost lock is told, ms: as long as it lasts, and some. */

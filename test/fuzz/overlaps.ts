@@ -1,5 +1,5 @@
-/** A write of a slice that reached the API server and succeeded there. */
-export interface LandedWrite {
+/** A write of a slice, whatever came of it. */
+export interface SliceWrite {
   /** Who sent it, told apart from those who had the name before: `worker-0 (pid 17)`. */
   readonly by: string;
   /** Key of the Service. */
@@ -26,11 +26,11 @@ export interface Overlaps {
 
 /**
  * One key has one writer at a time. Two writes of different processes for one Service that were
- * under way at once, and both landed, mean that two runs of the key overlapped. Where a lock cannot
- * hold (it has a time limit, and Redis keeps it) that is allowed: the state in the end says whether
- * it did harm.
+ * under way at once mean that two runs of the key overlapped, whether they succeeded or not. Where a
+ * lock cannot hold (it has a time limit, and Redis keeps it) that is allowed: the state in the end
+ * says whether it did harm.
  */
-export function findOverlaps(writes: readonly LandedWrite[], excuses: readonly Excuse[]): Overlaps {
+export function findOverlaps(writes: readonly SliceWrite[], excuses: readonly Excuse[]): Overlaps {
   const found: string[] = [];
   let excused = 0;
   for (const [first, second] of pairs(writes)) {
@@ -42,7 +42,7 @@ export function findOverlaps(writes: readonly LandedWrite[], excuses: readonly E
   return { found, excused };
 }
 
-function* pairs(writes: readonly LandedWrite[]): Generator<readonly [LandedWrite, LandedWrite]> {
+function* pairs(writes: readonly SliceWrite[]): Generator<readonly [SliceWrite, SliceWrite]> {
   for (const ofOne of Map.groupBy(writes, ({ service }) => service).values()) {
     for (const [at, first] of ofOne.entries()) {
       for (const second of ofOne.slice(at + 1)) {
@@ -53,6 +53,6 @@ function* pairs(writes: readonly LandedWrite[]): Generator<readonly [LandedWrite
   }
 }
 
-function sentence({ by, what, from, to }: LandedWrite): string {
+function sentence({ by, what, from, to }: SliceWrite): string {
   return `${by} made "${what}" (${Math.round(from)} to ${Math.round(to)} ms)`;
 }

@@ -19,14 +19,14 @@ export interface FaultRules {
   silent: boolean;
 }
 
-/** A request that changes something, once the server behind the proxy has answered it. */
+/** A request that changes something, once it is decided what its answer is. */
 export interface ProxiedWrite {
   /** Who had the proxy when the request came. */
   readonly by: string;
   readonly method: string;
   readonly path: string;
   readonly body: unknown;
-  /** When it came, and when the server answered; `performance.now()`. */
+  /** When it came, and when the server or the proxy answered; `performance.now()`. */
   readonly from: number;
   readonly to: number;
   readonly status: number;
@@ -143,7 +143,10 @@ class HttpFaultProxy implements FaultProxy {
     const isWatch = url.searchParams.has('watch');
     if (isWatch && this.#gone.delete(url.pathname)) return this.#tellGone(incoming, response);
     const code = this.#refusal(incoming.method ?? '');
-    if (code !== undefined) return refuseWith(code, incoming, response);
+    if (code !== undefined) {
+      this.#tell({ incoming, body, by, from }, code, NO_ANSWER);
+      return refuseWith(code, incoming, response);
+    }
     const upstream = await this.#forward(incoming, body);
     if (isWatch) this.#passWatch(upstream, response, url.pathname);
     else await this.#pass({ incoming, upstream, response, body, by, from });
@@ -198,17 +201,10 @@ class HttpFaultProxy implements FaultProxy {
   }
 
   async #pass(exchange: Exchange): Promise<void> {
-    const { incoming, upstream, response, body, by, from } = exchange;
+    const { upstream, response } = exchange;
     const answer = await readAll(upstream);
     const status = upstream.statusCode ?? 502;
-    const method = incoming.method ?? '';
-    if (method !== 'GET') {
-      const to = performance.now();
-      const [sent, answered] = [parse(body), parse(answer)];
-      const path = (incoming.url ?? '').split('?')[0] ?? '';
-      const sentBy = { by, from, to };
-      this.#options.onWrite({ ...sentBy, method, path, body: sent, status, answer: answered });
-    }
+    this.#tell(exchange, status, answer);
     const { random } = this.#options;
     const lost = this.rules.unreachable || random.chance(this.rules.loseAnswers);
     if (lost && random.chance(0.5)) return void response.destroy();
@@ -216,15 +212,30 @@ class HttpFaultProxy implements FaultProxy {
     if (!lost) return void response.end(answer);
     response.write(answer.subarray(0, answer.length / 2), () => response.destroy());
   }
+
+  /** Before the client can know, so that nothing which comes of the answer seems to be earlier. */
+  #tell({ incoming, body, by, from }: Asked, status: number, answer: Buffer): void {
+    const { method = '', url = '' } = incoming;
+    if (method === 'GET') return;
+    const to = performance.now();
+    const [path = ''] = url.split('?');
+    const write = { by, from, to, method, path, body: parse(body), status, answer: parse(answer) };
+    this.#options.onWrite(write);
+  }
 }
 
-interface Exchange {
+const NO_ANSWER = Buffer.alloc(0);
+
+interface Asked {
   readonly incoming: IncomingMessage;
-  readonly upstream: IncomingMessage;
-  readonly response: ServerResponse;
   readonly body: Buffer;
   readonly by: string;
   readonly from: number;
+}
+
+interface Exchange extends Asked {
+  readonly upstream: IncomingMessage;
+  readonly response: ServerResponse;
 }
 
 const REASONS: Readonly<Record<number, string>> = {

@@ -52,11 +52,14 @@ const WILD: readonly (readonly [number, Maker])[] = [
 export function nextOfService(model: Model, service: ServiceModel): Action[] {
   const { random } = model;
   if (!service.exists) return [create(model, service)];
-  if (isCalm(model, service)) return [pickWeighted(random, CALM)(model, service)];
+  // Whoever asks right after a change makes two jobs of it, for two workers.
+  const { target } = service;
+  const asked: Action[] = random.chance(0.3) ? [{ do: 'reconcile', target }] : [];
+  if (isCalm(model, service)) return [pickWeighted(random, CALM)(model, service), ...asked];
   const action = pickWeighted(random, WILD)(model, service);
   // Deleted and made anew under the same name, with hardly a moment in between.
   if (action.do === 'delete service' && random.chance(0.6)) return [action, create(model, service)];
-  return [action];
+  return [action, ...asked];
 }
 
 export function create({ random }: Model, service: ServiceModel): Action {

@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import { audit, sliceVersions } from '../../fuzz/audit.ts';
 import { checkContinuity } from '../../fuzz/continuity.ts';
-import { findOverlaps, type LandedWrite } from '../../fuzz/overlaps.ts';
+import { findOverlaps, type SliceWrite } from '../../fuzz/overlaps.ts';
 import type { Change } from '../../fuzz/world.ts';
 import type { ProxiedWrite } from '../../support/fault-proxy.ts';
 import { change, endpoint, service, slice, workload, worldOf } from './world-fixture.ts';
@@ -69,7 +69,7 @@ describe('an endpoint that is wanted throughout', () => {
 });
 
 describe('two writes of one Service', () => {
-  const write = (by: string, from: number, to: number, on = 'ns/web'): LandedWrite => ({
+  const write = (by: string, from: number, to: number, on = 'ns/web'): SliceWrite => ({
     by,
     service: on,
     what: `PUT ${on}`,
@@ -112,8 +112,8 @@ describe('the audit of writes', () => {
   test('lets an update, a delete and a create of a slice of ours pass (H1)', () => {
     expect(judge('PUT', 's', at(ours.revision)).wrong).toEqual([]);
     const preconditions = at(ours.revision).metadata;
-    expect(judge('DELETE', 's', { preconditions }).landed).toMatchObject([{ service: 'ns/web' }]);
-    expect(judge('POST', '', {}, { answer: A_ALONE }).wrong).toEqual([]);
+    expect(judge('DELETE', 's', { preconditions }).writes).toMatchObject([{ service: 'ns/web' }]);
+    expect(judge('POST', '', A_ALONE)).toMatchObject({ landed: 1, wrong: [] });
   });
 
   test('finds a write without a version, and one of a slice of somebody else (B1, H1)', () => {
@@ -123,7 +123,7 @@ describe('the audit of writes', () => {
   });
 
   test('is not about what failed, and not about other objects', () => {
-    expect(judge('PUT', 's', {}, { status: 409 })).toEqual({ landed: [], wrong: [] });
+    expect(judge('PUT', 's', {}, { status: 409 })).toEqual({ writes: [], landed: 0, wrong: [] });
     expect(judge('POST', '', {}, { path: '/api/v1/namespaces/ns/events' }).wrong).toEqual([]);
   });
 });
