@@ -15,7 +15,7 @@ export function renderProfile(title: string, folded: FoldedProfile): string {
     wrap(whole),
     'By package or part, the function itself:',
     rows('part', folded.byPart, MOST.parts, busy),
-    'By our files, with all that they call:',
+    'By our files, with all that they call until they first wait:',
     rows('file', folded.byFile, MOST.files, busy),
     'By function, the function itself:',
     rows('function', folded.byFunction, MOST.functions, busy),
