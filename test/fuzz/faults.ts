@@ -68,7 +68,8 @@ async function inflictOnMember(
   }
 }
 
-async function inflictOnRedis({ redis }: Stage, fault: RedisFault['fault']): Promise<Mend> {
+async function inflictOnRedis(stage: Stage, fault: RedisFault['fault']): Promise<Mend> {
+  const { redis, proxies } = stage;
   const { server } = redis;
   switch (fault) {
     case 'redis killed':
@@ -84,15 +85,28 @@ async function inflictOnRedis({ redis }: Stage, fault: RedisFault['fault']): Pro
       process.kill(server.pid, 'SIGSTOP');
       return () => void process.kill(server.pid, 'SIGCONT');
     case 'redis flushed':
-      await flush(server.url);
+      await command(server.url, (client) => client.flushall());
       return () => undefined;
+    case 'redis forgets':
+      await command(server.url, forgetWorkloads);
+      return () => Object.values(proxies).forEach((way) => way.cutWatches({ gone: true }));
   }
 }
 
-async function flush(url: string): Promise<void> {
-  const redis = new Redis(url);
-  await redis.flushall();
-  redis.disconnect();
+async function command(url: string, send: (client: Redis) => Promise<unknown>): Promise<void> {
+  const client = new Redis(url);
+  await send(client);
+  client.disconnect();
+}
+
+/** Every other one of each namespace's view. */
+async function forgetWorkloads(client: Redis): Promise<void> {
+  const keys = await client.keys('*:workload');
+  // The mark that says "in sync" ends alike.
+  for (const key of keys.filter((name) => !name.endsWith(':m:workload'))) {
+    const names = (await client.hkeys(key)).sort();
+    await client.hdel(key, ...names.filter((_, nth) => nth % 2 === 0));
+  }
 }
 
 type WayFault = Exclude<Fault, { readonly member: unknown } | RedisFault | ApiServerFault>;

@@ -34,6 +34,7 @@ const KINDS: readonly Kind[] = [
   ofRedis('redis emptied', 1, [0, 1_500]),
   ofRedis('redis frozen', 1, [500, 3_500]),
   ofRedis('redis flushed', 1, [0, 0]),
+  ofRedis('redis forgets', 2, [1_000, 4_000]),
   ofApiServer('api server killed'),
   ofApiServer('api server killed and history compacted'),
   ofWay('watches cut', 2, [0, 0], () => ({ fault: 'watches cut' })),

@@ -1,14 +1,14 @@
 import { Random } from '../../parity/random.ts';
 import { faultsOf } from './faults.ts';
-import { chooseCalm, newModel, type Model } from './model.ts';
+import { chooseCalm, isCalm, NAMESPACES, newModel, type Model } from './model.ts';
 import { create, nextOfService } from './services.ts';
-import type { Action, Phase, Step } from './steps.ts';
+import type { Action, Phase, Step, Target } from './steps.ts';
 import { bringIn, nextOfWorkload } from './workloads.ts';
 
 /** Between two changes at most, ms; now and then many come at once. */
 const PACE_MS = 110;
-/** The last changes of a phase: nothing comes after them that would cover up what they led to. */
-const CODA = { ms: 800, paceMs: 30, workloads: 4, share: 0.7 } as const;
+/** Before the end of a phase it gets calm for so long, so that its last changes stand alone. */
+const CODA_MS = 1_500;
 const BURST = { chance: 0.06, most: 15 } as const;
 
 /**
@@ -22,7 +22,7 @@ export function* schedule(seed: number, quietEveryMs: number): Generator<Phase, 
   for (let index = 1; ; index += 1) {
     const lengthMs = Math.round(quietEveryMs * (0.8 + 0.4 * random.next()));
     chooseCalm(model);
-    const changes = [...changesOf(model, lengthMs - CODA.ms), ...codaOf(model, lengthMs)];
+    const changes = [...changesOf(model, lengthMs - CODA_MS), ...codaOf(model, lengthMs)];
     const steps: Step[] = [...changes, ...faultsOf(random, lengthMs)];
     // Stable: what was drawn first comes first at the same moment.
     yield { index, lengthMs, steps: steps.sort((a, b) => a.at - b.at) };
@@ -49,14 +49,24 @@ function changesOf(model: Model, lengthMs: number): Step[] {
   return steps;
 }
 
+/**
+ * The last changes of a phase. What one of them should have led to and did not would be covered up by
+ * the next one for the same Services: so in each namespace it is one workload or some of the Services.
+ */
 function codaOf(model: Model, lengthMs: number): Step[] {
-  const { random, services, workloads } = model;
-  const begin = lengthMs - CODA.ms;
-  const actions = [
-    ...Array.from({ length: CODA.workloads }, () => nextOfWorkload(model, random.pick(workloads))),
-    ...random.some(services, CODA.share).map((service) => nextOfService(model, service)),
-  ];
-  return actions.flat().map((action, nth) => ({ at: begin + nth * CODA.paceMs, action }));
+  const { random } = model;
+  const actions = NAMESPACES.flatMap((namespace) => {
+    const services = of(namespace, model.services);
+    const workloads = of(namespace, model.workloads);
+    const wild = workloads.filter((workload) => !isCalm(model, workload));
+    if (random.chance(0.5) && wild.length > 0) return nextOfWorkload(model, random.pick(wild));
+    return random.some(services, 0.5).flatMap((service) => nextOfService(model, service));
+  });
+  return actions.map((action, nth) => ({ at: lengthMs - 300 + nth * 10, action }));
+}
+
+function of<T extends { readonly target: Target }>(namespace: string, all: readonly T[]): T[] {
+  return all.filter(({ target }) => target.namespace === namespace);
 }
 
 function next(model: Model): Action[] {

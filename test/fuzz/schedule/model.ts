@@ -27,13 +27,13 @@ export interface Model {
   calm: ReadonlySet<string>;
 }
 
-export const NAMESPACES = ['fuzz-a', 'fuzz-b'] as const;
+export const NAMESPACES = ['fuzz-a', 'fuzz-b', 'fuzz-c', 'fuzz-d'] as const;
 export const APPS = ['red', 'green'] as const;
 export const TIERS = ['front', 'back'] as const;
 /** As long as a name may be: slices are called after it. */
 const LONGEST = 'svc-'.repeat(15) + 'end';
-const SERVICES = ['web', 'api', 'db', LONGEST];
-const WORKLOADS_EACH = 24;
+const SERVICES = ['web', 'api', LONGEST];
+const WORKLOADS_EACH = 14;
 
 export function newModel(random: Random): Model {
   return {
@@ -76,7 +76,7 @@ export function isCalm(model: Model, { target }: { readonly target: Target }): b
   return model.calm.has(keyOf(target));
 }
 
-/** One of these makers by weight. */
+/** One of these by weight. */
 export function pickWeighted<T>(random: Random, choices: readonly (readonly [number, T])[]): T {
   let left = random.next() * choices.reduce((sum, [weight]) => sum + weight, 0);
   for (const [weight, value] of choices) {

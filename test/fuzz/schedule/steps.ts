@@ -51,7 +51,15 @@ export type MemberName = (typeof MEMBERS)[number];
 /** Something that fails, for as long as its step says. */
 export type Fault =
   | { readonly fault: 'kill' | 'stop' | 'pause'; readonly member: MemberName }
-  | { readonly fault: 'redis killed' | 'redis emptied' | 'redis frozen' | 'redis flushed' }
+  | {
+      readonly fault:
+        | 'redis killed'
+        | 'redis emptied'
+        | 'redis frozen'
+        | 'redis flushed'
+        // Some workloads are missing from the view, until the watchers list everything.
+        | 'redis forgets';
+    }
   | { readonly fault: 'api server killed' | 'api server killed and history compacted' }
   | { readonly fault: 'unreachable' | 'silent' | 'watches held'; readonly member: MemberName }
   | { readonly fault: 'watches cut' | 'watches gone' }

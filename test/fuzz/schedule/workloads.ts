@@ -37,9 +37,9 @@ const CALM: readonly (readonly [number, Maker])[] = [
 const WILD: readonly (readonly [number, Maker])[] = [
   ...CALM,
   [8, sayReady],
-  [4, (model, workload) => patch(workload, { metadata: { labels: membership(model.random) } })],
-  [3, changeAddresses],
-  [3, remove],
+  [6, (model, workload) => patch(workload, { metadata: { labels: membership(model.random) } })],
+  [5, changeAddresses],
+  [7, remove],
 ];
 
 /** What happens next to a workload. */

@@ -65,14 +65,14 @@ describe('a schedule', () => {
     expect(new Set(actions.map((action) => action.do)).size).toBe(9);
     const damages = actions.flatMap((action) => (action.do === 'damage' ? [action.how] : []));
     expect(new Set(damages).size).toBe(13);
-    expect(new Set(MANY.flatMap(faultsIn).map(({ fault }) => fault.fault)).size).toBe(17);
+    expect(new Set(MANY.flatMap(faultsIn).map(({ fault }) => fault.fault)).size).toBe(18);
   });
 
   test('leaves enough alone for endpoints to be watched throughout', () => {
     for (const phase of MANY) {
       const disturbed = actionsIn(phase).filter(({ do: what }) => /delete|damage|say/.test(what));
       const keys = new Set(disturbed.map(({ target }) => keyOf(target)));
-      // Of 8 Services and 48 workloads.
+      // Of 12 Services and 56 workloads.
       expect(keys.size).toBeLessThan(40);
     }
   });
