@@ -7,7 +7,8 @@
 --          and of what the reader has: version of the Service, last entry of the log ('' if nothing)
 -- Returns  { 0, ms left }                    the lock is held elsewhere
 --          { 1, 0 }                          held; not read, or the view is not in sync
---          { 1, 1, service or '', tombstone 0|1, { slices }, { workloads }, last entry or '' }
+--          { 1, 1, service or '', UID of the one that is known to be deleted or '', { slices },
+--            { workloads }, last entry or '' }
 --          { 1, 2, last entry, { slices }, { names of slices gone }, { workloads }, { names gone } }
 local token, ttl, base, service = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
 -- Smaller Services are read as fast as their changes.
@@ -81,7 +82,8 @@ end
 
 local slices = fetch(base .. 'slice', redis.call('SMEMBERS', base .. 'ss:' .. service))
 if not record then
-  return { 1, 1, '', redis.call('EXISTS', tombstone_key(base, 'service', service)), slices, {} }
+  local stone = redis.call('GET', tombstone_key(base, 'service', service)) or ''
+  return { 1, 1, '', string.match(stone, '^[^\n]*'), slices, {} }
 end
 
 local sets = {}
@@ -90,4 +92,4 @@ for key, value in pairs(cjson.decode(split(record).index)) do
 end
 local names = #sets > 0 and redis.call('SINTER', unpack(sets)) or {}
 local last = #names >= LARGE and redis.call('XREVRANGE', base .. 'log', '+', '-', 'COUNT', 1)[1]
-return { 1, 1, record, 0, slices, fetch(base .. 'workload', names), last and last[1] or '' }
+return { 1, 1, record, '', slices, fetch(base .. 'workload', names), last and last[1] or '' }

@@ -128,7 +128,7 @@ type WholeReply = readonly [
   held: 1,
   whole: 1,
   service: string,
-  tombstone: number,
+  deadUid: string,
   slices: readonly string[],
   workloads: readonly string[],
   entry?: string,
@@ -162,13 +162,20 @@ function readAcquired(reply: Reply, memory: WorldMemory, { at, known }: Place): 
 }
 
 function readWhole(reply: WholeReply, memory: WorldMemory, at: string): World {
-  const [, , serviceText, tombstone, sliceTexts, workloadTexts, entry = ''] = reply;
+  const [, , serviceText, deadUid, sliceTexts, workloadTexts, entry = ''] = reply;
   const service = serviceText === '' ? null : decodeService(serviceText);
   const slices = sliceTexts.map(sliceOf);
   const workloads = workloadTexts.map(workloadOf);
   if (service === null || entry === '') memory.forget(at);
   else memory.put(at, { entry, service, slices: byName(slices), workloads: byName(workloads) });
-  return { service, serviceDeleted: tombstone === 1, slices, workloads };
+  return { service, serviceDeleted: isKnownDeleted(deadUid, slices), slices, workloads };
+}
+
+/** Slices of another UID are of a later Service of that name, which the view merely does not know. */
+function isKnownDeleted(deadUid: string, slices: readonly SliceRecord[]): boolean {
+  const ofTheDead = (slice: SliceRecord): boolean =>
+    slice.owners.some(({ uid }) => uid === deadUid);
+  return deadUid !== '' && slices.every(ofTheDead);
 }
 
 function readChanges(reply: ChangesReply, before: RememberedWorld): RememberedWorld {

@@ -108,7 +108,7 @@ export function sliceRecord(name: string, rv: number, of: string, over: Partial<
     deleting: false,
     addressType: 'IPv4',
     labels: { [LABEL_SERVICE_NAME]: of },
-    owners: [],
+    owners: [{ apiVersion: 'v1', kind: 'Service', name: of, uid: `uid-${of}`, controller: true }],
     ports: [],
     endpoints: [],
     ...over,

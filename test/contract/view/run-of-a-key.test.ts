@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
+import { VIEW_SCHEMA } from '../../../core/codec.ts';
 import { createIdentityStore } from '../../../platform/redis/view/identity.ts';
 import { eventually } from '../../support/eventually.ts';
 import {
@@ -125,6 +126,17 @@ describe('reading', () => {
     expect(unknown.held && unknown.world?.serviceDeleted).toBe(false);
   });
 
+  it('takes the deletion of an earlier Service of that name for no word on this one', async () => {
+    await f.put('service', service('web', 1, { uid: 'earlier' }));
+    await f.remove('service', 'web', '2', 'earlier');
+    await f.put('service', service('web', 3));
+    await f.put('slice', slice('web-1', 4, 'web'));
+    await f.sync();
+    await f.redis.hdel(`{${f.prefix}:${NS}}:${VIEW_SCHEMA}:cluster-a.1:service`, 'web');
+    const answer = await f.view.acquire(key, 't', 5_000, true);
+    expect(answer.held && answer.world).toMatchObject({ service: null, serviceDeleted: false });
+  });
+
   it('tells a workload that was deleted from one that nobody knows', async () => {
     await fill();
     await f.remove('workload', 'vm-a', '9', 'uid-vm-a');
@@ -134,6 +146,9 @@ describe('reading', () => {
       uid: `uid-${name}`,
     }));
     expect(await f.view.presence(NS, ask)).toEqual(['deleted', 'known', 'unknown']);
+    // Made anew under its name, and then lost from the view.
+    const anew = [{ kind: 'workload' as const, name: 'vm-a', uid: 'uid-of-a-later-one' }];
+    expect(await f.view.presence(NS, anew)).toEqual(['unknown']);
   });
 });
 
