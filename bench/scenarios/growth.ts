@@ -94,7 +94,7 @@ export async function growth(sitting: Sitting, sizes: GrowthSizes): Promise<Grow
 export function casesFor({ services, per, quick }: GrowthSizes): GrowthCase[] {
   const base = { group: 'size', namespaces: 10, watchers: 1, workers: 1 };
   if (quick) {
-    return [{ ...base, services: 20, per: 2, namespaces: 2, watchers: 2, workers: 2 }];
+    return [{ ...base, services: 20, per: 2, namespaces: 2 }];
   }
   const usual = { ...base, services: 1000, per: per ?? 5 };
   const sizes = (services ?? [1000, 5000, 20_000]).map((count) => ({ ...usual, services: count }));
