@@ -6,6 +6,7 @@ interface SeenEvent {
   readonly reason: string;
   readonly message: string;
   readonly involvedObject: { readonly name: string };
+  readonly source?: { readonly component?: string };
 }
 
 /** `REASON OBJECT` of each Warning Event about an object of the namespace, sorted, each once. */
@@ -37,5 +38,8 @@ export function warned(
 async function warningEvents(namespace: string): Promise<SeenEvent[]> {
   const list = await apiOk('GET', `/api/v1/namespaces/${namespace}/events`);
   const { items } = list as { readonly items: readonly SeenEvent[] };
-  return items.filter(({ type }) => type === 'Warning');
+  // A busy API server, too, warns of a Service: its repair of cluster IPs came before the allocation.
+  return items.filter(
+    ({ type, source }) => type === 'Warning' && !source?.component?.startsWith('ipallocator'),
+  );
 }
