@@ -15,6 +15,8 @@ export interface EtcdLog {
   caughtUp(kind: Kind, versions: ReadonlyMap<string, string>): Promise<void>;
   /** Changes since the last call. */
   take(): Change[];
+  /** What was taken last, and all since. */
+  readonly recent: readonly Change[];
   /** Forgets all history before the latest version, for everybody. */
   compact(): Promise<void>;
   close(): Promise<void>;
@@ -28,6 +30,7 @@ export async function openEtcdLog(
 ): Promise<EtcdLog> {
   const prefix = `/${cluster}/`;
   let changes: Change[] = [];
+  let taken: Change[] = [];
   const latest: Record<Kind, Map<string, string>> = {
     service: new Map(),
     workload: new Map(),
@@ -85,14 +88,20 @@ export async function openEtcdLog(
           throw new Error(`the log is behind: ${more} too many, and not yet ${late.join(' ')}`);
         }
       }),
-    take: () => changes.splice(0),
+    take: () => {
+      taken = changes;
+      changes = [];
+      return taken;
+    },
+    get recent() {
+      return [...taken, ...changes];
+    },
     compact: () => compact(url, revision),
     close: async () => {
       closed = true;
       const gone = new Promise((resolve) => watch.once('close', resolve));
       watch.destroy();
       await gone;
-      changes = [];
     },
   };
 }

@@ -85,7 +85,7 @@ async function playAll(stage: Stage, options: FuzzOptions): Promise<FuzzReport> 
       await Promise.allSettled([playing]);
       if (options.signal?.aborted) throw error;
       const replay = replayCommand(seed, minutes, quietEverySeconds);
-      throw failureOf(stage, phase, replay, error);
+      throw await failureOf(stage, phase, replay, error);
     }
   }
   return report;
