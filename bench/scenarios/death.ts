@@ -13,8 +13,8 @@ type Victim = (typeof VICTIMS)[number];
 
 /** At this share of the changes the victim dies. */
 const DIES_AT = 0.3;
-/** What a dead worker held is put back after two seconds at most. */
-const LONGEST_MS = 3_000;
+/** What a dead worker held is put back after two seconds or so; of watchers each sees everything. */
+const LONGEST_MS = { worker: 5_000, watcher: 1_000 } as const;
 
 /** Two watchers and two workers, of which one dies under churn. */
 export async function death(sitting: Sitting): Promise<Section[]> {
@@ -26,10 +26,11 @@ export async function death(sitting: Sitting): Promise<Section[]> {
       figures.push(await sitting.stages.on((stage) => measure(sitting, stage, victim)));
     }
   }
-  const columns: Column[] = [...runs].map(([victim, figures]) => ({
-    title: `A ${victim} dies`,
-    runs: figures,
+  const deaths = [...runs].map(([victim, figures]) => ({
+    column: { title: `A ${victim} dies`, runs: figures },
+    longest: LONGEST_MS[victim],
   }));
+  const columns: Column[] = deaths.map(({ column }) => column);
   return [
     {
       title: `Death under churn, ${sizeText(size)}, ${size.perSecond} a second`,
@@ -40,8 +41,8 @@ export async function death(sitting: Sitting): Promise<Section[]> {
       columns,
       ratio: false,
       notes: [],
-      bars: columns.flatMap((column) => [
-        ...atMost(`${column.title}: longest, ms`, column, { id: 'longest', digits: 0 }, LONGEST_MS),
+      bars: deaths.flatMap(({ column, longest }) => [
+        ...atMost(`${column.title}: longest, ms`, column, { id: 'longest', digits: 0 }, longest),
         ...atMost(`${column.title}: flips never seen`, column, { id: 'missing', digits: 0 }, 0),
         ...atMost(
           `${column.title}: Services wrong in the end`,
