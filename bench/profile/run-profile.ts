@@ -29,6 +29,8 @@ export function runProfile(sitting: Sitting, name: ProfileName): Promise<string>
     mkdirSync(dir);
     const running = await startTetherUp(stage, {
       NODE_OPTIONS: `--cpu-prof --cpu-prof-dir=${dir}`,
+      // By the names of the sources, not of the bundle.
+      TETHER_BUNDLE: 'off',
     });
     const window = await watch(sitting, stage, name, running).finally(() => running.stop());
     const folded = foldProfile(readProfile(dir), ROOT, {
