@@ -4,7 +4,7 @@ import { runFuzz } from './run.ts';
 
 /** Of the schedule; what the quiet points take comes on top. */
 const MINUTES = 1;
-const QUIET_EVERY_SECONDS = 15;
+const QUIET_EVERY_SECONDS = 12;
 /** Starting everything, and quiet points that each wait for the longest backoff (a minute). */
 const LIMIT_MS = 600_000;
 

@@ -1,7 +1,7 @@
 import { Random } from '../../parity/random.ts';
 import { faultsOf } from './faults.ts';
 import { chooseCalm, isCalm, NAMESPACES, newModel, type Model } from './model.ts';
-import { create, nextOfService } from './services.ts';
+import { create, damage, nextOfService } from './services.ts';
 import type { Action, Phase, Step, Target } from './steps.ts';
 import { bringIn, nextOfWorkload } from './workloads.ts';
 
@@ -51,7 +51,7 @@ function changesOf(model: Model, lengthMs: number): Step[] {
 
 /**
  * The last changes of a phase. What one of them should have led to and did not would be covered up by
- * the next one for the same Services: so in each namespace it is one workload or some of the Services.
+ * the next one for the same Services: so in each namespace it is one workload, or each Service once, or damage by hand.
  */
 function codaOf(model: Model, lengthMs: number): Step[] {
   const { random } = model;
@@ -59,8 +59,10 @@ function codaOf(model: Model, lengthMs: number): Step[] {
     const services = of(namespace, model.services);
     const workloads = of(namespace, model.workloads);
     const wild = workloads.filter((workload) => !isCalm(model, workload));
-    if (random.chance(0.5) && wild.length > 0) return nextOfWorkload(model, random.pick(wild));
-    return random.some(services, 0.5).flatMap((service) => nextOfService(model, service));
+    const what = random.pick(['workload', 'services', 'damage']);
+    if (what === 'workload' && wild.length > 0) return nextOfWorkload(model, random.pick(wild));
+    if (what === 'services') return services.flatMap((service) => nextOfService(model, service));
+    return services.filter((service) => !isCalm(model, service)).map((one) => damage(model, one));
   });
   return actions.map((action, nth) => ({ at: lengthMs - 300 + nth * 10, action }));
 }

@@ -141,7 +141,7 @@ const DAMAGES: readonly (readonly [number, Damage])[] = [
   [2, 'delete foreign slice'],
 ];
 
-function damage({ random }: Model, { target }: ServiceModel): Action {
+export function damage({ random }: Model, { target }: ServiceModel): Action {
   const how = pickWeighted(random, DAMAGES);
   return { do: 'damage', target, how, pick: random.int(0, 11) };
 }
