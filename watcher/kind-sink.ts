@@ -64,8 +64,12 @@ export class KindSink implements ReflectorSink<ApiObject> {
   async onListed(resourceVersion: string): Promise<void> {
     const { kind, known, onListed } = this.#deps;
     const gone = new Map<string, Change[]>();
-    for (const [namespace, names] of await known()) {
-      const seen = this.#listed.get(namespace);
+    const listed = this.#listed;
+    const all = await known();
+    // Stopped meanwhile. What the list had shown is forgotten: everything would seem to have vanished.
+    if (this.#listed !== listed) return;
+    for (const [namespace, names] of all) {
+      const seen = listed.get(namespace);
       const vanished = names.filter((name) => !seen?.has(name));
       if (vanished.length === 0) continue;
       const removals = vanished.map((name) => vanishedAt(kind, name, resourceVersion));
