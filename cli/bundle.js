@@ -9,12 +9,8 @@ const at = (path) => fileURLToPath(new URL(`../${path}`, import.meta.url));
 export const BUNDLE = 'dist/main.js';
 export const INPUTS = 'dist/inputs.json';
 
-/**
- * The bundle's path, unless there is none, a source of it has changed since, or TETHER_BUNDLE is `off`: a
- * profile is to name the sources.
- */
+/** The bundle's path, unless there is none or a source of it has changed since. */
 export function freshBundle() {
-  if (process.env.TETHER_BUNDLE === 'off') return undefined;
   try {
     const inputs = JSON.parse(readFileSync(at(INPUTS), 'utf8'));
     return existsSync(at(BUNDLE)) && inputs.every(isUnchanged) ? at(BUNDLE) : undefined;

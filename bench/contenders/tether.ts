@@ -19,12 +19,13 @@ export const tetherUp: Contender = {
   start: (place) => startTetherUp(place, {}),
 };
 
-/** As `tetherUp`, with more in its environment. */
+/** As `tetherUp`, with more in its environment, and perhaps another program. */
 export function startTetherUp(
   place: Place,
   env: Readonly<Record<string, string>>,
+  program = TETHER,
 ): Promise<RunningContender> {
-  const child = startMeasured(TETHER, ['up'], {
+  const child = startMeasured(program, ['up'], {
     cwd: place.dir,
     logFile: join(place.dir, 'tether.log'),
     env: { ...place.tetherEnv, ...env },

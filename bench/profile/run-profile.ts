@@ -10,6 +10,8 @@ import type { Stage } from '../stage.ts';
 import { foldProfile, type CpuProfile } from './fold.ts';
 import { renderProfile } from './render.ts';
 
+/** So that a profile names the sources, and not the bundle. */
+const FROM_SOURCES = join(import.meta.dirname, 'tether-from-sources.js');
 const ROOT = dirname(dirname(import.meta.dirname));
 const US_PER_MS = 1000;
 
@@ -27,11 +29,13 @@ export function runProfile(sitting: Sitting, name: ProfileName): Promise<string>
     await prepare(sitting, stage, worldOf(sitting, stage, size));
     const dir = join(stage.dir, 'profile');
     mkdirSync(dir);
-    const running = await startTetherUp(stage, {
-      NODE_OPTIONS: `--cpu-prof --cpu-prof-dir=${dir}`,
-      // By the names of the sources, not of the bundle.
-      TETHER_BUNDLE: 'off',
-    });
+    const running = await startTetherUp(
+      stage,
+      {
+        NODE_OPTIONS: `--cpu-prof --cpu-prof-dir=${dir}`,
+      },
+      FROM_SOURCES,
+    );
     const window = await watch(sitting, stage, name, running).finally(() => running.stop());
     const folded = foldProfile(readProfile(dir), ROOT, {
       from: window.from * US_PER_MS,

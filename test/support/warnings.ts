@@ -6,7 +6,7 @@ interface SeenEvent {
   readonly reason: string;
   readonly message: string;
   readonly involvedObject: { readonly name: string };
-  readonly source?: { readonly component?: string };
+  readonly reportingComponent?: string;
 }
 
 /** `REASON OBJECT` of each Warning Event about an object of the namespace, sorted, each once. */
@@ -40,6 +40,7 @@ async function warningEvents(namespace: string): Promise<SeenEvent[]> {
   const { items } = list as { readonly items: readonly SeenEvent[] };
   // A busy API server, too, warns of a Service: its repair of cluster IPs came before the allocation.
   return items.filter(
-    ({ type, source }) => type === 'Warning' && !source?.component?.startsWith('ipallocator'),
+    ({ type, reportingComponent }) =>
+      type === 'Warning' && !reportingComponent?.startsWith('ipallocator'),
   );
 }

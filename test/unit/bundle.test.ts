@@ -38,15 +38,6 @@ describe('the bundle', () => {
     expect(bundle.freshBundle()).toBeUndefined();
   });
 
-  it('is passed over when the environment says so', () => {
-    process.env['TETHER_BUNDLE'] = 'off';
-    try {
-      expect(bundle.freshBundle()).toBeUndefined();
-    } finally {
-      delete process.env['TETHER_BUNDLE'];
-    }
-  });
-
   it('is passed over when nobody noted what it was made from', () => {
     rmSync(join(root, 'dist/inputs.json'));
     expect(bundle.freshBundle()).toBeUndefined();
