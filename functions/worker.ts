@@ -1,8 +1,8 @@
-import { setTimeout as delay } from 'node:timers/promises';
 import { assertNever, describeError } from '../core/errors.ts';
 import type { Logger } from '../core/logger.ts';
 import { formatKey } from '../core/object-key.ts';
 import type { Outcome } from '../core/outcome.ts';
+import { sleep } from '../platform/process/sleep.ts';
 import type { ConsumedJob, Disposition } from '../platform/redis/queue/run-job.ts';
 import type { StuckKeys } from '../platform/redis/stuck.ts';
 import type { Metrics } from '../platform/telemetry/metrics.ts';
@@ -44,7 +44,7 @@ export function createServiceHandler(
       });
       await settleStuck(deps, formatKey(job.key), outcome);
       record(deps, job, outcome, monotonicMs() - startedAt);
-      if (isBurst(outcome)) await pause(BURST.pauseMs, signal);
+      if (isBurst(outcome)) await sleep(BURST.pauseMs, signal);
       return toDisposition(outcome);
     } finally {
       metrics.queue.finished(job.id);
@@ -56,11 +56,6 @@ function isBurst(outcome: Outcome): boolean {
   if (outcome.kind !== 'done') return false;
   const { endpoints, changed } = outcome.result;
   return endpoints >= BURST.endpoints && changed >= BURST.changed;
-}
-
-/** Ends early, and never throws, when the signal is aborted: the run is done. */
-async function pause(ms: number, signal: AbortSignal): Promise<void> {
-  await delay(ms, undefined, { signal }).catch(() => undefined);
 }
 
 function toDisposition(outcome: Outcome): Disposition {

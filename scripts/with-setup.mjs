@@ -1,5 +1,6 @@
 // Sets up what a command needs, then runs it with the project's own Node 24. This file and those in
-// setup/ run before anything is installed, on any Node from 18 on: Node's own modules only, no types.
+// setup/ run before anything is installed, on any Node from 18 on: Node's own modules only (packages once they
+// are there), no types.
 import { ensureBundle } from './setup/bundle.mjs';
 import { ensureControlPlane } from './setup/control-plane.mjs';
 import { ensureDependencies, ensureTetherLink } from './setup/dependencies.mjs';
@@ -9,21 +10,23 @@ import { SetupError } from './setup/say.mjs';
 
 const JEST = ['--experimental-vm-modules', '--disable-warning=ExperimentalWarning'];
 
+const EVERYTHING = ['redis', 'controlPlane', 'bundle'];
+
 /** What each command needs and runs; `args` are for Node 24. */
 const TARGETS = {
-  demo: { needs: ['redis', 'controlPlane', 'bundle'], args: ['demo/demo.ts'] },
+  demo: { needs: EVERYTHING, args: ['demo/demo.ts'] },
   test: {
-    needs: ['redis', 'controlPlane', 'bundle'],
+    needs: EVERYTHING,
     args: [...JEST, 'node_modules/jest/bin/jest.js'],
   },
   check: { needs: [], args: ['scripts/check.mjs'] },
-  fuzz: { needs: ['redis', 'controlPlane', 'bundle'], args: ['test/fuzz/cli.ts'] },
-  bench: { needs: ['redis', 'controlPlane', 'bundle'], args: ['bench/run.ts'] },
+  fuzz: { needs: EVERYTHING, args: ['test/fuzz/cli.ts'] },
+  bench: { needs: EVERYTHING, args: ['bench/run.ts'] },
   // It builds its programs itself, and `down` needs none.
   controlplane: { needs: [], args: ['test/controlplane/cli.ts'] },
   format: { needs: [], args: ['node_modules/prettier/bin/prettier.cjs', '--write', '.'] },
   build: { needs: [], args: ['scripts/build.mjs'] },
-  setup: { needs: ['redis', 'controlPlane', 'bundle'], args: undefined },
+  setup: { needs: EVERYTHING, args: undefined },
 };
 
 const NEEDS = { redis: ensureRedis, controlPlane: ensureControlPlane, bundle: ensureBundle };

@@ -1,4 +1,5 @@
 import { backoffMs, type BackoffBounds } from '../core/backoff.ts';
+import { sleep } from '../platform/process/sleep.ts';
 import { Control } from './list-watch/control.ts';
 import { deliverList } from './list-watch/deliver-list.ts';
 import { followWatch } from './list-watch/follow-watch.ts';
@@ -7,7 +8,6 @@ import { contain, enter, newLoop } from './list-watch/loop.ts';
 import type { Loop } from './list-watch/loop.ts';
 import { compileOptions } from './list-watch/options.ts';
 import type { ReflectorOptions, ReflectorState } from './list-watch/options.ts';
-import { sleep } from './list-watch/sleep.ts';
 import { SinkError, verdictOf } from './list-watch/verdict.ts';
 import type { Verdict } from './list-watch/verdict.ts';
 

@@ -1,5 +1,5 @@
 import { mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { BUNDLE, freshBundle, INPUTS, stampOf } from '../../cli/bundle.js';
 import { ROOT, SetupError } from './say.mjs';
 
@@ -36,7 +36,7 @@ export async function makeBundle() {
   // A changed package changes the lock file; packages are too many to look at one by one.
   const own = Object.keys(metafile.inputs).filter((path) => !path.startsWith('node_modules/'));
   const inputs = [...own, 'package-lock.json', 'node_modules/.package-lock.json'].map(stampOf);
-  writeFileSync(join(work, INPUTS.replace('dist/', '')), JSON.stringify(inputs));
+  writeFileSync(join(work, basename(INPUTS)), JSON.stringify(inputs));
   swap(work);
   if (freshBundle() === undefined) {
     throw new SetupError(

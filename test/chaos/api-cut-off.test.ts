@@ -29,7 +29,7 @@ beforeAll(async () => {
   await Promise.all([fleet.start('watcher', watcher), fleet.start('worker', worker)]);
 });
 afterAll(async () => {
-  for (const member of [...fleet.workers, ...fleet.watchers]) await fleet.kill(member);
+  await fleet.killAll();
   await api.close();
   await workersApi.close();
 });

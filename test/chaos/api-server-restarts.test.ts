@@ -51,7 +51,7 @@ beforeAll(async () => {
   await startPair(fleet, { kubeconfig: way.kubeconfig });
 });
 afterAll(async () => {
-  for (const member of [...fleet.workers, ...fleet.watchers]) await fleet.kill(member);
+  await fleet.killAll();
   await way.close();
   await controlPlane.stop();
   rmSync(dir, { recursive: true, force: true });

@@ -12,7 +12,7 @@ beforeAll(async () => {
   await startPair(fleet);
 });
 afterAll(async () => {
-  for (const member of [...fleet.workers, ...fleet.watchers]) await fleet.kill(member);
+  await fleet.killAll();
 });
 
 describe('two watchers and two workers', () => {

@@ -52,7 +52,7 @@ beforeAll(async () => {
   await Promise.all([fleet.start('watcher', way), fleet.start('worker', worker)]);
 });
 afterAll(async () => {
-  for (const member of [...fleet.workers, ...fleet.watchers]) await fleet.kill(member);
+  await fleet.killAll();
   await between.close();
   await anyone.close();
 });

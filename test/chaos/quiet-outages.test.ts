@@ -42,7 +42,7 @@ beforeAll(async () => {
   await allBecome('ready');
 });
 afterAll(async () => {
-  for (const member of [...fleet.workers, ...fleet.watchers]) await fleet.kill(member);
+  await fleet.killAll();
   await between.close();
   await server.stop();
 });

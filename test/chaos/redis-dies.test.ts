@@ -24,7 +24,7 @@ beforeAll(async () => {
 });
 afterAll(async () => {
   await churn.end();
-  for (const member of [...fleet.workers, ...fleet.watchers]) await fleet.kill(member);
+  await fleet.killAll();
   await server.stop();
   await rm(dir, { recursive: true, force: true });
 });

@@ -29,7 +29,7 @@ beforeAll(async () => {
   between = await startApiInterceptor();
 });
 afterAll(async () => {
-  await endAll();
+  await fleet.killAll();
   await between.close();
 });
 let web = '';
@@ -39,10 +39,6 @@ beforeEach(() => {
   web = `web-${count}`;
   between.rule = () => undefined;
 });
-
-async function endAll(): Promise<void> {
-  for (const member of [...fleet.workers, ...fleet.watchers]) await fleet.kill(member);
-}
 
 const clock = (skewMs: number): MemberOptions => ({ env: skewedClock(skewMs) });
 
@@ -101,7 +97,7 @@ describe('a watcher that is frozen and thawed (report 106)', () => {
     await setReady(ns, `${web}-b`, false);
     await rig.endpointsBecome(web, [at('192.0.2.2', 'not-ready')]);
     await fleet.untilQuiet();
-    await endAll();
+    await fleet.killAll();
   });
 });
 
@@ -130,7 +126,7 @@ describe('clocks of hosts that differ by an hour: locks last as long as Redis sa
       await rig.endpointsBecome(web, CHANGED);
       expect(failures).toBe(6);
       await fleet.untilQuiet();
-      await endAll();
+      await fleet.killAll();
     },
   );
 
@@ -150,6 +146,6 @@ describe('clocks of hosts that differ by an hour: locks last as long as Redis sa
     between.rule = () => undefined;
     await fleet.start('worker');
     await rig.endpointsBecome(web, [at('192.0.2.1'), at('192.0.2.2', 'not-ready')]);
-    await endAll();
+    await fleet.killAll();
   });
 });

@@ -26,7 +26,7 @@ beforeEach(async () => {
 });
 afterEach(async () => {
   await reader.stop();
-  for (const member of [...fleet.workers, ...fleet.watchers]) await fleet.kill(member);
+  await fleet.killAll();
   await api.close();
 });
 

@@ -4,9 +4,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it, test } from '@jest/globals';
 import { SCENARIOS } from '../../bench/options.ts';
-import { spawnTied, type ChildExit } from '../../platform/process/tied-child.ts';
-import { processesWith } from '../support/child-processes.ts';
 import { eventually } from '../support/eventually.ts';
+import { startMarked, type MarkedProcess } from '../support/marked-process.ts';
 
 const BENCH = join(import.meta.dirname, '../../bench/run.ts');
 /** It takes some 40 s on two cores that do nothing else. */
@@ -15,40 +14,8 @@ const LIMIT_MS = 300_000;
 const dir = mkdtempSync(join(tmpdir(), 'tether-test-bench-'));
 afterAll(() => rmSync(dir, { recursive: true, force: true }));
 
-interface Ended extends ChildExit {
-  readonly stdout: string;
-  readonly stderr: string;
-  /** Processes that it has started, near or far, and that still run. */
-  readonly left: readonly string[];
-}
-
-interface Running {
-  readonly stderr: () => string;
-  readonly stop: () => Promise<ChildExit>;
-  readonly ended: Promise<Ended>;
-}
-
-function startBench(args: readonly string[]): Running {
-  const mark = `TETHER_TEST_BENCH=${randomUUID()}`;
-  const [name = '', value] = mark.split('=');
-  const child = spawnTied(process.execPath, [BENCH, ...args], {
-    env: { ...process.env, TMPDIR: dir, [name]: value },
-    stdout: 'pipe',
-    stderr: 'pipe',
-  });
-  let stdout = '';
-  let stderr = '';
-  child.stdout?.on('data', (chunk: Buffer) => (stdout += chunk.toString()));
-  child.stderr?.on('data', (chunk: Buffer) => (stderr += chunk.toString()));
-  const look = (): string[] => processesWith(mark).map(({ command }) => command);
-  const end = async (): Promise<Ended> => {
-    const exit = await child.exited;
-    // What guards a process against the death of its parent ends a moment after both.
-    await eventually(() => expect(look()).toEqual([]), { timeoutMs: 5_000 }).catch(() => undefined);
-    return { ...exit, stdout, stderr, left: look() };
-  };
-  return { stderr: () => stderr, stop: () => child.stop(20_000), ended: end() };
-}
+const startBench = (args: readonly string[]): MarkedProcess =>
+  startMarked(BENCH, args, { TMPDIR: dir });
 
 const HAND = 'what somebody wrote by hand';
 const OLD = 'what was measured before';
@@ -122,7 +89,7 @@ describe('the benchmark, in its quick form', () => {
     async () => {
       const bench = startBench(['--quick', '--scenario', 'death']);
       await eventually(() => expect(bench.stderr()).toContain('loaded:'), { timeoutMs: 120_000 });
-      expect(await bench.stop()).toEqual({ code: 130, signal: null });
+      expect(await bench.stop(20_000)).toEqual({ code: 130, signal: null });
       expect((await bench.ended).left).toEqual([]);
       expect(readdirSync(dir).filter((name) => name.startsWith('tether-bench-'))).toEqual([]);
     },

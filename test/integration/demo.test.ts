@@ -1,39 +1,13 @@
-import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
 import { expect, test } from '@jest/globals';
-import { spawnTied, type ChildExit } from '../../platform/process/tied-child.ts';
-import { processesWith } from '../support/child-processes.ts';
-import { eventually } from '../support/eventually.ts';
+import { startMarked, type MarkedEnd } from '../support/marked-process.ts';
 
 const DEMO = join(import.meta.dirname, '../../demo/demo.ts');
 /** The programs of the control plane are built by now, so that this is the demo alone. */
 const LIMIT_MS = 150_000;
 
-interface Ended extends ChildExit {
-  readonly stdout: string;
-  readonly stderr: string;
-  /** Processes that it has started, near or far, and that still run. */
-  readonly left: readonly string[];
-}
-
-async function runDemo(args: readonly string[], env: NodeJS.ProcessEnv = {}): Promise<Ended> {
-  const mark = `TETHER_TEST_DEMO=${randomUUID()}`;
-  const [name = '', value] = mark.split('=');
-  const child = spawnTied(process.execPath, [DEMO, ...args], {
-    env: { ...process.env, ...env, [name]: value },
-    stdout: 'pipe',
-    stderr: 'pipe',
-  });
-  let stdout = '';
-  let stderr = '';
-  child.stdout?.on('data', (chunk: Buffer) => (stdout += chunk.toString()));
-  child.stderr?.on('data', (chunk: Buffer) => (stderr += chunk.toString()));
-  const exit = await child.exited;
-  const look = (): string[] => processesWith(mark).map(({ command }) => command);
-  // What guards a process against the death of its parent ends a moment after both.
-  await eventually(() => expect(look()).toEqual([]), { timeoutMs: 5_000 }).catch(() => undefined);
-  return { ...exit, stdout, stderr, left: look() };
-}
+const runDemo = (args: readonly string[], env: NodeJS.ProcessEnv = {}): Promise<MarkedEnd> =>
+  startMarked(DEMO, args, env).ended;
 
 test(
   'the demo shows every part, ends with 0 and leaves no process',

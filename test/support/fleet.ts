@@ -33,6 +33,8 @@ export interface Fleet {
   start(role: Role, options?: MemberOptions): Promise<TetherProcess>;
   /** Takes a process out of the fleet by SIGKILL. */
   kill(member: TetherProcess): Promise<void>;
+  /** Takes every process out of the fleet by SIGKILL. */
+  killAll(): Promise<void>;
   /** Takes a process out of the fleet by SIGTERM, and waits for its end. */
   stop(member: TetherProcess): Promise<void>;
   /** Sum of a counter over all living processes; `labels` as in the text format: `outcome="done"`. */
@@ -57,6 +59,10 @@ export function openFleet(namespace: string, options: FleetOptions = {}): Fleet 
     }
   };
   const all = (): TetherProcess[] => [...members.watcher, ...members.worker];
+  const kill = async (member: TetherProcess): Promise<void> => {
+    forget(member);
+    await member.kill();
+  };
   return {
     prefix,
     watchers: members.watcher,
@@ -73,9 +79,9 @@ export function openFleet(namespace: string, options: FleetOptions = {}): Fleet 
       members[role].push(member);
       return member;
     },
-    kill: async (member) => {
-      forget(member);
-      await member.kill();
+    kill,
+    killAll: async () => {
+      for (const member of [...members.worker, ...members.watcher]) await kill(member);
     },
     stop: async (member) => {
       forget(member);

@@ -64,17 +64,18 @@ local function sift(kind, names, belongs)
 end
 
 local record = redis.call('HGET', base .. 'service', service)
-if record and ARGV[7] ~= '' and split(record).rv == ARGV[6] then
+local rv, selector
+if record then
+  local parts = split(record)
+  rv, selector = parts.rv, cjson.decode(parts.index)
+end
+
+if record and ARGV[7] ~= '' and rv == ARGV[6] then
   local changed, entry = changed_since(ARGV[7])
   if changed then
-    local selector = cjson.decode(split(record).index)
     local slices, slices_gone = sift('slice', changed.slice, function(index) return index == service end)
     local workloads, workloads_gone = sift('workload', changed.workload, function(index)
-      local labels = cjson.decode(index)
-      for key, value in pairs(selector) do
-        if labels[key] ~= value then return false end
-      end
-      return true
+      return satisfies(cjson.decode(index), selector)
     end)
     return { 1, 2, entry, slices, slices_gone, workloads, workloads_gone }
   end
@@ -87,7 +88,7 @@ if not record then
 end
 
 local sets = {}
-for key, value in pairs(cjson.decode(split(record).index)) do
+for key, value in pairs(selector) do
   sets[#sets + 1] = base .. 'wl:' .. key .. '=' .. value
 end
 local names = #sets > 0 and redis.call('SINTER', unpack(sets)) or {}

@@ -26,11 +26,7 @@ end
 
 local function selects(service, labels)
   local selector = selector_of(service)
-  if not selector then return false end
-  for key, value in pairs(selector) do
-    if labels[key] ~= value then return false end
-  end
-  return true
+  return selector and satisfies(labels, selector)
 end
 
 -- Services whose selector these labels satisfy. Each Service is filed under ONE pair of its selector,

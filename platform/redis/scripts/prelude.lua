@@ -14,6 +14,13 @@ local function split(record)
   return { rv = rv, uid = uid, index = index, body = body }
 end
 
+local function satisfies(labels, selector)
+  for key, value in pairs(selector) do
+    if labels[key] ~= value then return false end
+  end
+  return true
+end
+
 local function tombstone_key(base, kind, name)
   return base .. 't:' .. kind .. ':' .. name
 end
@@ -56,11 +63,11 @@ end
 -- What changed lately in a namespace, for readers that still have the rest: a stream of the names of
 -- workloads and slices. A reader that finds its last entry there has missed nothing since; trimming,
 -- a lost Redis or a failover to a replica that lagged take the entry away, and it reads all anew.
-local LOG = { entries = 128, names = 32 }
+local LOG_ENTRIES, LOG_NAMES = 128, 32
 
 -- `names` are kinds and names in turn.
 local function log_changes(base, names)
   if #names == 0 then return end
-  if #names > 2 * LOG.names then names = { 'all', '' } end
-  redis.call('XADD', base .. 'log', 'MAXLEN', LOG.entries, '*', unpack(names))
+  if #names > 2 * LOG_NAMES then names = { 'all', '' } end
+  redis.call('XADD', base .. 'log', 'MAXLEN', LOG_ENTRIES, '*', unpack(names))
 end
