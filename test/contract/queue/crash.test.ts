@@ -148,6 +148,7 @@ describe('guarantee 5: nothing is lost', () => {
     await harness.untilSeen('ns1/web', 'end', 1);
     await harness.queue.addEvents([event('ns1/web')]);
     const ends = await harness.untilSeen('ns1/web', 'end', 2, 5000);
-    expect(ends.map((line) => line.class)).toEqual(['resync', 'event']);
+    // What was freed is added once more, which is one more run where a worker was quick.
+    expect(ends.slice(0, 2).map((line) => line.class)).toEqual(['resync', 'event']);
   });
 });
