@@ -17,8 +17,29 @@ const PLAN: readonly OptionName[] = [
   'workloadsWithoutStatus',
   'undeclaredPorts',
 ];
-const WATCHER: readonly OptionName[] = [...FILTER, 'resyncMs', 'watchIdleMs'];
-const WORKER: readonly OptionName[] = [...PLAN, 'concurrency', 'drainMs'];
+/** What cluster Secrets may ask for: judged by workers, and again by watchers before they connect. */
+const CLUSTERS: readonly OptionName[] = [
+  'namespace',
+  'clustersAllowLoopback',
+  'clustersAllowInsecureTls',
+  'clustersAllowHosts',
+];
+const REMOTE: readonly OptionName[] = ['clustersAllowFqdn', 'clustersMaxObjects', 'clusterOwners'];
+const WATCHER: readonly OptionName[] = [
+  ...FILTER,
+  'resyncMs',
+  'watchIdleMs',
+  ...CLUSTERS,
+  ...REMOTE,
+];
+const WORKER: readonly OptionName[] = [
+  ...PLAN,
+  'concurrency',
+  'drainMs',
+  ...CLUSTERS,
+  'clusterConcurrency',
+];
+const LOOKUP: readonly OptionName[] = ['lookupAddr', 'lookupToken', 'lookupTokenFile'];
 const ROLE: readonly OptionName[] = [...REDIS, ...KUBE, ...HTTP, ...LOG];
 
 const key = (shown: string): readonly ArgSpec[] => [{ name: 'key', shown, kind: 'key' }];
@@ -38,7 +59,7 @@ export const COMMANDS: readonly Command[] = [
     summary: 'watcher and worker in one process; brings a private Redis where none is set',
     args: [],
     flags: [],
-    settings: [...ROLE, 'namespace', ...new Set([...WATCHER, ...WORKER])],
+    settings: [...ROLE, ...new Set([...WATCHER, ...WORKER]), ...LOOKUP],
     load: () => import('./commands/up.ts'),
   },
   {
@@ -59,13 +80,13 @@ export const COMMANDS: readonly Command[] = [
   },
   {
     name: 'lookup',
-    summary: 'answers look-ups of Services in other clusters (comes with a later release)',
+    summary: 'answers look-ups of Services in other clusters, or asks for one',
     args: [
       { name: 'cluster', shown: 'CLUSTER', kind: 'text', optional: true },
       { name: 'key', shown: 'NS/SERVICE', kind: 'text', optional: true },
     ],
     flags: [],
-    settings: [],
+    settings: [...ROLE, ...LOOKUP],
     load: () => import('./commands/lookup.ts'),
   },
   {

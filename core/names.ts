@@ -11,3 +11,16 @@ export const DEFAULT_MANAGER = 'tether-external-workloads';
 
 export const WORKLOAD_GROUP = 'workload.linkerd.io';
 export const WORKLOAD_KIND = 'ExternalWorkload';
+
+/** What a cluster Secret is, and how a Service points into another cluster (Linkerd's names). */
+export const CLUSTER_SECRET_TYPE = 'mirror.linkerd.io/remote-kubeconfig';
+export const LABEL_CLUSTER_NAME = 'multicluster.linkerd.io/cluster-name';
+export const ANNOTATION_TRUST_DOMAIN = 'multicluster.linkerd.io/trust-domain';
+export const ANNOTATION_CLUSTER_DOMAIN = 'multicluster.linkerd.io/cluster-domain';
+/** As a label: the cluster of a mirror Service. As an annotation: members of a federated Service. */
+export const REMOTE_DISCOVERY = 'multicluster.linkerd.io/remote-discovery';
+export const LABEL_REMOTE_SERVICE = 'multicluster.linkerd.io/remote-service';
+export const ANNOTATION_LOCAL_DISCOVERY = 'multicluster.linkerd.io/local-discovery';
+
+/** Stands for the served cluster among the linked ones; no Secret can claim it, as it is no DNS name. */
+export const LOCAL_CLUSTER = '.local';

@@ -79,6 +79,28 @@ export const hostName: Parser<string> = (text) =>
     ? good(text)
     : bad('an IP address or a host name, or "*" for every address');
 
+export const yesOrNo: Parser<boolean> = (text) =>
+  text === 'true' || text === 'false' ? good(text === 'true') : bad('true or false');
+
+/** `a.example,*.b.example`, or addresses; nothing at all is an empty list. */
+export const hostList: Parser<readonly string[]> = (text) => {
+  const hosts = text
+    .split(',')
+    .map((host) => host.trim().toLowerCase())
+    .filter((host) => host !== '');
+  const wrong = hosts.find((host) => !/^(\*\.)?[a-z0-9.:-]{1,253}$/.test(host));
+  if (wrong === undefined) return good([...new Set(hosts)].sort());
+  return bad(`host names or addresses with commas between (${JSON.stringify(wrong)} is none)`);
+};
+
+export const hostAndPort: Parser<{ readonly host: string; readonly port: number }> = (text) => {
+  const colon = text.lastIndexOf(':');
+  const host = hostName(text.slice(0, Math.max(colon, 0)).replace(/^\[(.*)\]$/, '$1'));
+  const port = wholeNumber(0, 65_535)(text.slice(colon + 1));
+  if (host.ok && port.ok) return good({ host: host.value, port: port.value });
+  return bad('HOST:PORT, such as 127.0.0.1:8080 or *:8080');
+};
+
 export const redisUrl: Parser<string> = (text) => {
   const expected =
     'a URL such as redis://HOST:6379, with USER:PASSWORD and @ before HOST, or rediss:// for TLS';

@@ -1,0 +1,51 @@
+/*
+ * Where linked clusters are in Redis. What is told of all clusters shares the install's hash tag; each
+ * cluster's view has a tag of its own, so that a Redis Cluster spreads clusters over its masters.
+ */
+
+/** Hash: Secret (`namespace/name`) → ClusterDecision as JSON. */
+export function decisionsKey(prefix: string): string {
+  return `{${prefix}}:clusters`;
+}
+
+/** Hash: cluster → ClusterWatch as JSON. */
+export function watchesKey(prefix: string): string {
+  return `{${prefix}}:cluster-watches`;
+}
+
+/** Counter that numbers accepted contents over all clusters, so that no number comes twice. */
+export function generationKey(prefix: string): string {
+  return `{${prefix}}:cluster-generation`;
+}
+
+/** Sorted set: id of a watcher process → ms, by Redis' clock, when it was last heard of. */
+export function membersKey(prefix: string): string {
+  return `{${prefix}}:cluster-watchers`;
+}
+
+/** Pub/sub channel: a decision or a watch changed; the message is the Secret or the cluster. */
+export function registryChannel(prefix: string): string {
+  return `{${prefix}}:clusters-changed`;
+}
+
+/** Pub/sub channel: what changed in the views; messages are those of changes.ts. */
+export function changesChannel(prefix: string): string {
+  return `{${prefix}}:cluster-changes`;
+}
+
+/** Number of the generation that look-ups read; absent while none has synced. */
+export function servingKey(prefix: string, cluster: string): string {
+  return `${clusterTag(prefix, cluster)}:serving`;
+}
+
+const VIEW_SCHEMA = 'v1';
+
+/** What the names of the keys of one generation's view begin with. */
+export function clusterViewBase(prefix: string, cluster: string, generation: number): string {
+  return `${clusterTag(prefix, cluster)}:${VIEW_SCHEMA}:${generation}:`;
+}
+
+/** Namespaces hold no colon, so this can be no namespace's tag (view/keys.ts). */
+function clusterTag(prefix: string, cluster: string): string {
+  return `{${prefix}:cluster:${cluster}}`;
+}
