@@ -95,3 +95,9 @@ export interface ApiEndpointSlice extends ApiObject {
     };
   }[];
 }
+
+export interface ApiSecret extends ApiObject {
+  readonly type?: string;
+  /** Values in base64. */
+  readonly data?: Readonly<Record<string, string>>;
+}

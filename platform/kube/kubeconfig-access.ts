@@ -50,13 +50,14 @@ export async function accessOf(selected: SelectedContext, source: string): Promi
 }
 
 /** Decodes a `…-data` field. @throws InvalidInputError when it is not base64 of a PEM text. */
-function decodePem(data: string, field: string, source: string): string {
+export function decodePem(data: string, field: string, source: string): string {
   const text = Buffer.from(data, 'base64').toString('utf8');
   if (text.includes('-----BEGIN ')) return text;
   throw new InvalidInputError(field, `${source}: ${field} must be base64 of a PEM text`);
 }
 
-function checkServer(server: string | undefined, source: string): string {
+/** The server's URL as `KubeAccess` holds it. @throws InvalidInputError, which does not quote it. */
+export function checkServer(server: string | undefined, source: string): string {
   if (server === undefined)
     throw new InvalidInputError('server', `${source}: the cluster has no server`);
   // kubectl takes "localhost:8080" for http.
@@ -71,7 +72,8 @@ function checkServer(server: string | undefined, source: string): string {
   return `${url.origin}${url.pathname}`.replace(/\/+$/, '');
 }
 
-function checkProxy(proxyUrl: string, source: string): string {
+/** @throws InvalidInputError, which does not quote the URL: it may hold a password. */
+export function checkProxy(proxyUrl: string, source: string): string {
   const url = URL.parse(proxyUrl);
   if (url !== null && /^(https?|socks5):$/.test(url.protocol)) return proxyUrl;
   throw new InvalidInputError('proxy-url', `${source}: proxy-url must be http, https or socks5`);

@@ -121,8 +121,7 @@ function dangling(source: string, context: string, what: string, name: string): 
 }
 
 function parseYaml(text: string, source: string): Fields {
-  // prettyErrors would quote the line, which may be a token.
-  const document = parseDocument(text, { prettyErrors: false, logLevel: 'error' });
+  const document = parseDocumentOf(text, source);
   const error = document.errors[0];
   if (error !== undefined) {
     const line = text.slice(0, error.pos[0]).split('\n').length;
@@ -132,6 +131,16 @@ function parseYaml(text: string, source: string): Fields {
   if (root === null || root === undefined) return {};
   if (!isFields(root)) throw invalid(source, 'kubeconfig', 'a kubeconfig is a YAML mapping');
   return root;
+}
+
+function parseDocumentOf(text: string, source: string): ReturnType<typeof parseDocument> {
+  try {
+    // prettyErrors would quote the line, which may be a token. Of two entries of one name the last
+    // stands, as with kubectl; looking for such pairs takes time by the square of their number.
+    return parseDocument(text, { prettyErrors: false, logLevel: 'error', uniqueKeys: false });
+  } catch {
+    throw invalid(source, 'kubeconfig', 'its YAML is nested too deeply');
+  }
 }
 
 /** Too many aliases (a billion laughs) end up here. */
@@ -179,7 +188,10 @@ function readCluster(reader: FieldReader, at: string, fields: Fields): KubeConfi
 
 function readUser(reader: FieldReader, at: string, fields: Fields): KubeConfigUser {
   const text = (field: string) => reader.text(at, fields, field);
-  const groups = fields['as-groups'];
+  const groups = fields['as-groups'] ?? undefined;
+  if (groups !== undefined && !Array.isArray(groups)) {
+    throw invalid(reader.source, `${at}.as-groups`, `${at}.as-groups must be a list`);
+  }
   return {
     ...present('token', text('token')),
     ...present('tokenFile', text('tokenFile')),
@@ -191,7 +203,7 @@ function readUser(reader: FieldReader, at: string, fields: Fields): KubeConfigUs
     ...present('password', text('password')),
     ...present('impersonateUser', text('as')),
     ...present('impersonateUid', text('as-uid')),
-    ...present('impersonateGroups', Array.isArray(groups) ? groups.map(String) : undefined),
+    ...present('impersonateGroups', groups?.map(String)),
     ...present('impersonateExtra', reader.fields(at, fields, 'as-user-extra')),
     ...present('exec', reader.fields(at, fields, 'exec')),
     ...present('authProvider', reader.fields(at, fields, 'auth-provider')),
