@@ -61,6 +61,8 @@ function explain(
     maxEndpointsPerSlice: config.maxEndpointsPerSlice,
     workloadsWithoutStatus: config.workloadsWithoutStatus,
     undeclaredPorts: config.undeclaredPorts,
+    workloadCidrsAllow: config.workloadCidrsAllow,
+    workloadCidrsDeny: config.workloadCidrsDeny,
   };
   const managerOf = (slice: SliceRecord): string => slice.labels[LABEL_MANAGED_BY] ?? '';
   const ours = slices.filter((slice) => managerOf(slice) === config.manager);

@@ -1,3 +1,4 @@
+import type { Cidr } from '../../core/cidr.ts';
 import type { ObjectKey } from '../../core/object-key.ts';
 import type { LeftOut } from '../../core/outcome.ts';
 import type {
@@ -19,6 +20,10 @@ export interface PlanOptions {
   readonly workloadsWithoutStatus: 'ready' | 'not-ready';
   /** Whether a numeric targetPort must be declared by the workload (rule E2). */
   readonly undeclaredPorts: 'refuse' | 'allow';
+  /** Ranges that addresses must be in; empty: any will do (rule D1). */
+  readonly workloadCidrsAllow: readonly Cidr[];
+  /** Ranges that no address may be in, allowed or not. */
+  readonly workloadCidrsDeny: readonly Cidr[];
 }
 
 export interface PlanInput {

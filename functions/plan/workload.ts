@@ -36,8 +36,8 @@ export function compileService(service: ServiceRecord, options: PlanOptions): Co
 
 /** Judges a workload that the Service selects; the planner and `explain` share every word of it. */
 export function judgeWorkload(compiled: CompiledService, workload: WorkloadRecord): Contribution {
-  const { service, families } = compiled;
-  const addresses = sortAddresses(workload.ips, families);
+  const { service, families, options } = compiled;
+  const addresses = sortAddresses(workload.ips, families, options);
   const resolution = compiled.resolvePorts(workload.ports);
   const addressed = families.some((family) => addresses[family].length > 0);
   const portMap = addressed ? resolution.portMap : null;

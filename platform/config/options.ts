@@ -1,6 +1,7 @@
 import { DEFAULT_MANAGER } from '../../core/names.ts';
 import {
   anyText,
+  cidrList,
   hostAndPort,
   hostList,
   hostName,
@@ -130,6 +131,20 @@ export const OPTIONS = {
     'refuse|allow',
     oneOf('refuse', 'allow'),
     'whether a numeric targetPort that the workload does not declare is used',
+  ),
+  workloadCidrsAllow: withDefault(
+    'workload-cidrs-allow',
+    '',
+    'A/N,B/N',
+    cidrList,
+    'ranges that addresses of workloads must be in (default: any)',
+  ),
+  workloadCidrsDeny: withDefault(
+    'workload-cidrs-deny',
+    '',
+    'A/N,B/N',
+    cidrList,
+    'ranges that no address of a workload may be in, also where the other list allows it',
   ),
   concurrency: withDefault(
     'concurrency',

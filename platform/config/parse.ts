@@ -1,3 +1,4 @@
+import { parseCidr, type Cidr } from '../../core/cidr.ts';
 import { isDnsLabel } from '../../core/object-key.ts';
 
 /*
@@ -91,6 +92,21 @@ export const hostList: Parser<readonly string[]> = (text) => {
   const wrong = hosts.find((host) => !/^(\*\.)?[a-z0-9.:-]{1,253}$/.test(host));
   if (wrong === undefined) return good([...new Set(hosts)].sort());
   return bad(`host names or addresses with commas between (${JSON.stringify(wrong)} is none)`);
+};
+
+/** `10.0.0.0/8,fd00::/8`; nothing at all is an empty list. */
+export const cidrList: Parser<readonly Cidr[]> = (text) => {
+  const ranges: Cidr[] = [];
+  for (const part of text.split(',').map((each) => each.trim())) {
+    if (part === '') continue;
+    const range = parseCidr(part);
+    if (range === null) {
+      const wrong = JSON.stringify(part);
+      return bad(`ranges such as 10.0.0.0/8,fd00::/8 (${wrong} is none: no bit after the prefix)`);
+    }
+    ranges.push(range);
+  }
+  return good(ranges);
 };
 
 export const hostAndPort: Parser<{ readonly host: string; readonly port: number }> = (text) => {

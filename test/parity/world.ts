@@ -58,6 +58,8 @@ export function makeWorld(random: Random): World {
       maxEndpointsPerSlice: size.max,
       workloadsWithoutStatus: random.pick(['not-ready', 'not-ready', 'ready'] as const),
       undeclaredPorts: random.pick(['refuse', 'refuse', 'allow'] as const),
+      workloadCidrsAllow: [],
+      workloadCidrsDeny: [],
     },
     serial: 0,
   };

@@ -145,6 +145,8 @@ function depsOf(rig: ReconcileRig): ReconcileDeps {
       maxEndpointsPerSlice: 100,
       workloadsWithoutStatus: 'not-ready',
       undeclaredPorts: 'refuse',
+      workloadCidrsAllow: [],
+      workloadCidrsDeny: [],
     },
     report: reportOf(rig),
     clock: { now: () => new Date(), monotonicMs: () => performance.now() + rig.skew },

@@ -70,6 +70,7 @@ describe('a bad option is one clear line', () => {
     ['manager', 'a/b', 'a label value'],
     ['redisPrefix', 'a{b', 'up to 64 letters'],
     ['httpHost', 'a b', 'an IP address or a host name'],
+    ['workloadCidrsDeny', '10.0.0.0/8, 10.1.0.0/8', '("10.1.0.0/8" is none: no bit after'],
   ])('%s %j', (name, text, expected) => {
     const error = complaint({ [name]: text });
     expect(error.message).toContain(expected);

@@ -118,6 +118,8 @@ export const OPTIONS: PlanOptions = {
   maxEndpointsPerSlice: 100,
   workloadsWithoutStatus: 'not-ready',
   undeclaredPorts: 'refuse',
+  workloadCidrsAllow: [],
+  workloadCidrsDeny: [],
 };
 
 /** `options` may state a part of the options. */
