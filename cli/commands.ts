@@ -16,6 +16,8 @@ const PLAN: readonly OptionName[] = [
   'maxEndpointsPerSlice',
   'workloadsWithoutStatus',
   'undeclaredPorts',
+  'workloadCidrsAllow',
+  'workloadCidrsDeny',
 ];
 /** What cluster Secrets may ask for: judged by workers, and again by watchers before they connect. */
 const CLUSTERS: readonly OptionName[] = [
@@ -161,6 +163,35 @@ export const COMMANDS: readonly Command[] = [
     flags: [{ flags: '--timeout <seconds>', help: 'how long to wait; default 60' }],
     settings: KUBE,
     load: workload,
+  },
+  {
+    name: 'link',
+    summary: 'lets this cluster look into another one; run again, it replaces the credential',
+    args: [],
+    flags: [
+      { flags: '--name <name>', help: 'what the other cluster is called from now on' },
+      {
+        flags: '--kubeconfig <file>',
+        help: 'kubeconfig of the OTHER cluster, with rights to apply',
+      },
+      { flags: '--context <name>', help: 'its context; without --kubeconfig: of your usual one' },
+      {
+        flags: '--local-kubeconfig <file>',
+        help: 'kubeconfig of this cluster; default as elsewhere',
+      },
+      { flags: '--local-context <name>', help: 'context of this cluster' },
+      { flags: '--server <url>', help: 'address to reach it by; default that of its kubeconfig' },
+      { flags: '--trust-domain <name>', help: 'its trust domain; default cluster.local' },
+      { flags: '--cluster-domain <name>', help: 'its cluster domain; default cluster.local' },
+      { flags: '--token-hours <hours>', help: 'validity to ask for; default 8760, a year' },
+      { flags: '--remote-namespace <name>', help: 'where its account is; default tether' },
+      { flags: '--service-account <name>', help: 'its account; default tether-remote' },
+      { flags: '--skip-rbac', help: 'account and rights are there already' },
+      { flags: '--print', help: 'print the Secret, credential and all, and apply nothing here' },
+      { flags: '--force', help: 'overrule others who changed what this applies' },
+    ],
+    settings: ['requestTimeoutMs', ...CLUSTERS],
+    load: () => import('./commands/link.ts'),
   },
   {
     name: 'install',

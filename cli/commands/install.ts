@@ -5,10 +5,10 @@ import { CRD_NAME, crdOwner, loadCrdManifest } from '../../platform/kube/crd.ts'
 import type { CommandInput, Io } from '../command.ts';
 import { CommandError } from '../failures.ts';
 import { withKube } from '../roles/clients.ts';
+import { serverSideApply } from '../server-side-apply.ts';
 
 const PATH = `/apis/apiextensions.k8s.io/v1/customresourcedefinitions/${CRD_NAME}`;
 const OBJECT = `customresourcedefinition ${CRD_NAME}`;
-const FIELD_MANAGER = 'tether';
 /** What we need of a definition that is somebody else's. */
 const NEEDED_VERSION = 'v1beta1';
 const SERVED_TIMEOUT_MS = 30_000;
@@ -67,24 +67,9 @@ function checkForeign(crd: Crd, io: Io): number {
   return 1;
 }
 
-async function apply(client: KubeClient, force: boolean, signal: AbortSignal): Promise<Crd> {
-  const query = { fieldManager: FIELD_MANAGER, ...(force ? { force: 'true' } : {}) };
-  const options = { what: `apply ${OBJECT}`, signal, query };
-  try {
-    return await client.patch<Crd>(
-      PATH,
-      loadCrdManifest(),
-      'application/apply-patch+yaml',
-      options,
-    );
-  } catch (error) {
-    if (!(error instanceof ApiError) || error.status !== 409) throw error;
-    const fields = error.failure.causes.map(({ field, message }) => `${field} (${message})`);
-    throw new CommandError(
-      `${CRD_NAME}: others changed fields of it: ${fields.join(', ') || error.failure.message}; ` +
-        '--force overrules them',
-    );
-  }
+function apply(client: KubeClient, force: boolean, signal: AbortSignal): Promise<Crd> {
+  const applied = { name: OBJECT, path: PATH, object: loadCrdManifest(), force };
+  return serverSideApply<Crd>(client, applied, signal);
 }
 
 function whatHappened(before: Crd | null, after: Crd): string {

@@ -1,7 +1,11 @@
 import type { QueueName } from '../../core/job.ts';
 import { resolveRedisUrl, type Config } from '../../platform/config.ts';
 import { createKubeClient, type KubeClient } from '../../platform/kube/client.ts';
-import { loadKubeConfig, type LoadKubeConfigOptions } from '../../platform/kube/kubeconfig.ts';
+import {
+  loadKubeConfig,
+  type KubeAccess,
+  type LoadKubeConfigOptions,
+} from '../../platform/kube/kubeconfig.ts';
 import { checkRedis, connectRedis } from '../../platform/redis/connect.ts';
 import { openQueue, type WorkQueue } from '../../platform/redis/queue/work-queue.ts';
 import { createLogger } from '../../platform/telemetry/logger.ts';
@@ -20,9 +24,16 @@ export async function withKube<T>(
   config: Config,
   use: (client: KubeClient) => Promise<T>,
 ): Promise<T> {
-  const client = createKubeClient(await loadKubeConfig(kubeOptions(config)), {
-    timeoutMs: config.requestTimeoutMs,
-  });
+  return withClient(config, await loadKubeConfig(kubeOptions(config)), use);
+}
+
+/** A client of any API server, for as long as `use` takes. */
+export async function withClient<T>(
+  config: Config,
+  access: KubeAccess,
+  use: (client: KubeClient) => Promise<T>,
+): Promise<T> {
+  const client = createKubeClient(access, { timeoutMs: config.requestTimeoutMs });
   try {
     return await use(client);
   } finally {
