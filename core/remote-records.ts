@@ -51,7 +51,8 @@ export interface RemoteSlice {
   readonly rv: string;
   /** Its Service, `namespace/name`; '' when no label names one. */
   readonly service: string;
-  readonly addressType: 'IPv4' | 'IPv6';
+  /** FQDN only where host names are allowed; its addresses are names then. */
+  readonly addressType: 'IPv4' | 'IPv6' | 'FQDN';
   readonly ports: readonly EndpointPortRecord[];
   readonly endpoints: readonly RemoteEndpoint[];
 }

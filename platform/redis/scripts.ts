@@ -17,6 +17,13 @@ export function loadScript(name: string): Script {
   return toScript(name, `${prelude}\n${readLua(`scripts/${name}`)}`);
 }
 
+const clusterPrelude = readLua('clusters/scripts/prelude');
+
+/** Loads `clusters/scripts/<name>.lua`, behind the helpers that the views of linked clusters share. */
+export function loadClusterScript(name: string): Script {
+  return toScript(name, `${clusterPrelude}\n${readLua(`clusters/scripts/${name}`)}`);
+}
+
 /** Loads `queue/scripts/<name>.lua`. */
 export function loadQueueScript(name: string): Script {
   return toScript(name, readLua(`queue/scripts/${name}`));

@@ -38,11 +38,21 @@ export function servingKey(prefix: string, cluster: string): string {
   return `${clusterTag(prefix, cluster)}:serving`;
 }
 
+/** Set: numbers of the generations that have keys, until the last of their keys is gone. */
+export function generationsKey(prefix: string, cluster: string): string {
+  return `${clusterTag(prefix, cluster)}:generations`;
+}
+
 const VIEW_SCHEMA = 'v1';
 
 /** What the names of the keys of one generation's view begin with. */
 export function clusterViewBase(prefix: string, cluster: string, generation: number): string {
-  return `${clusterTag(prefix, cluster)}:${VIEW_SCHEMA}:${generation}:`;
+  return `${clusterViewsBase(prefix, cluster)}${generation}:`;
+}
+
+/** The same, up to the generation. */
+export function clusterViewsBase(prefix: string, cluster: string): string {
+  return `${clusterTag(prefix, cluster)}:${VIEW_SCHEMA}:`;
 }
 
 /** Namespaces hold no colon, so this can be no namespace's tag (view/keys.ts). */
