@@ -145,10 +145,10 @@ type StateAndReason = Pick<ClusterDescription, 'state' | 'reason'>;
 /** Answers are given: a content that is refused meanwhile takes nothing from them. */
 function whileServing(decision: ClusterDecision, watch: ClusterWatch, now: number): StateAndReason {
   if (decision.verdict === 'Conflict') return { state: 'Conflict', reason: decision.reason };
-  const silentMs = now - watch.at;
-  if (silentMs > WATCH_SILENCE_MS) {
-    const seconds = Math.round(silentMs / 1000);
-    return { state: 'Stale', reason: `no watcher has told of this cluster for ${seconds} s` };
+  if (now - watch.at > WATCH_SILENCE_MS) {
+    // The same text as long as it is true: subscribers are told of each change of it.
+    const since = new Date(watch.at).toISOString();
+    return { state: 'Stale', reason: `no watcher has told of this cluster since ${since}` };
   }
   if (!watch.healthy) return { state: 'Stale', reason: watch.reason };
   if (decision.verdict !== 'Accepted') {

@@ -5,8 +5,14 @@ import type {
   ApiService,
   ObjectMeta,
 } from './api-objects.ts';
-import { ANNOTATION_TOPOLOGY_MODE, ANNOTATION_TRIGGER_TIME } from './names.ts';
+import {
+  ANNOTATION_LOCAL_DISCOVERY,
+  ANNOTATION_TOPOLOGY_MODE,
+  ANNOTATION_TRIGGER_TIME,
+  REMOTE_DISCOVERY,
+} from './names.ts';
 import type {
+  DiscoveryRecord,
   EndpointRecord,
   IpFamily,
   Labels,
@@ -42,6 +48,20 @@ export function projectService(object: ApiService): ServiceRecord {
     labels: sortedMap(object.metadata?.labels),
     publishNotReady: spec.publishNotReadyAddresses === true,
     zoneHints: wantsZoneHints(object.metadata, spec.trafficDistribution),
+    ...discoveryOf(object.metadata),
+  };
+}
+
+/** Nothing at all for the many Services that stand for no other. */
+function discoveryOf(meta: ObjectMeta | undefined): { readonly discovery?: DiscoveryRecord } {
+  const remote = meta?.annotations?.[REMOTE_DISCOVERY];
+  const local = meta?.annotations?.[ANNOTATION_LOCAL_DISCOVERY];
+  if (remote === undefined && local === undefined) return {};
+  return {
+    discovery: {
+      ...(remote === undefined ? {} : { remote }),
+      ...(local === undefined ? {} : { local }),
+    },
   };
 }
 

@@ -36,6 +36,16 @@ export interface ServiceRecord {
   readonly publishNotReady: boolean;
   /** A trafficDistribution that keeps traffic near, or the annotation topology-mode: Auto. */
   readonly zoneHints: boolean;
+  /** What annotations say that the Service stands for; absent where there is none. */
+  readonly discovery?: DiscoveryRecord;
+}
+
+/** Annotations of a federated Service, as they are. */
+export interface DiscoveryRecord {
+  /** `service@cluster`, a comma between two. */
+  readonly remote?: string;
+  /** Name of a Service of the served cluster. */
+  readonly local?: string;
 }
 
 export interface WorkloadPortRecord {

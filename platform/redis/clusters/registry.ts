@@ -20,6 +20,8 @@ export interface ClusterRegistry {
   forget(secret: string): Promise<void>;
   /** A number that no content had before. */
   nextGeneration(): Promise<number>;
+  /** The last number that was given out; smaller than before only when Redis lost its data. */
+  lastGeneration(): Promise<number>;
   watches(): Promise<ReadonlyMap<string, ClusterWatch>>;
   tellWatch(report: WatchReport): Promise<void>;
   forgetWatch(cluster: string): Promise<void>;
@@ -50,6 +52,7 @@ export function createClusterRegistry(redis: Redis, prefix: string): ClusterRegi
       if ((await redis.hdel(decisions, secret)) > 0) await changed(secret);
     },
     nextGeneration: () => redis.incr(generationKey(prefix)),
+    lastGeneration: async () => Number((await redis.get(generationKey(prefix))) ?? 0),
     watches: async () => {
       const all = Object.values(await redis.hgetall(watches));
       const read = all.map((text) => JSON.parse(text) as ClusterWatch);
