@@ -4,6 +4,7 @@ import { dirname, join } from 'node:path';
 import { controlPlaneBinaries } from '../test/controlplane/binaries.ts';
 import { startControlPlane } from '../test/controlplane/cluster.ts';
 import { quoted, runCommand } from './command.ts';
+import { startFollower, type Follower } from './follower.ts';
 import type { Narrator } from './narrator.ts';
 import { openRedis } from './redis.ts';
 import { startTetherProcess, type TetherProcess } from './tether-process.ts';
@@ -14,6 +15,8 @@ export interface Stage {
   /** Of this run alone: logs, kubeconfig, data. */
   readonly dir: string;
   readonly kubeconfig: string;
+  /** Of another cluster, with nothing in it at first. */
+  readonly otherKubeconfig: string;
   /** Holds the URL of the Redis. */
   readonly redisUrlFile: string;
   readonly redisPrefix: string;
@@ -23,7 +26,9 @@ export interface Stage {
   /** Shows the command, runs it in the project's folder, and shows what it printed. */
   type(program: 'kubectl' | 'tether', args: readonly string[], most?: number): Promise<void>;
   /** Shows the command, starts a role, and waits until it is ready. */
-  start(role: 'up' | 'watcher' | 'worker'): Promise<TetherProcess>;
+  start(role: Role, ...args: string[]): Promise<TetherProcess>;
+  /** Shows the command, starts it, and leaves it running. */
+  follow(args: readonly string[]): Follower;
   /** Shows the command, and kills a role with SIGKILL. */
   kill(process: TetherProcess): Promise<void>;
   /** The roles that were started and not killed. */
@@ -31,6 +36,8 @@ export interface Stage {
   /** Rejects when the control plane breaks down; never resolves. */
   readonly failed: Promise<never>;
 }
+
+type Role = 'up' | 'watcher' | 'worker' | 'lookup';
 
 const ROOT = dirname(import.meta.dirname);
 const TETHER = join(ROOT, 'cli', 'bin.js');
@@ -46,21 +53,26 @@ export async function setUpStage(
   const redisUrlFile = join(dir, 'redis-url');
   writeFileSync(redisUrlFile, `${redis.url}\n`, { mode: 0o600 });
   const binaries = await controlPlaneBinaries();
-  const controlPlane = await startControlPlane({ binaries, dir });
+  const controlPlane = await startControlPlane({ binaries, dir, clusters: 2 });
   owned.defer(() => controlPlane.stop());
-  const [cluster] = controlPlane.clusters;
-  if (cluster === undefined) throw new TypeError('the control plane has no cluster');
+  const [cluster, other] = controlPlane.clusters;
+  if (cluster === undefined || other === undefined) {
+    throw new TypeError('the control plane has not got two clusters');
+  }
   const { kubeconfig } = cluster;
   const env = {
     ...withoutSettings(process.env),
     KUBECONFIG: kubeconfig,
     TETHER_REDIS_URL: redis.url,
     TETHER_REDIS_PREFIX: redis.prefix,
+    // Both API servers are on this machine.
+    TETHER_CLUSTERS_ALLOW_LOOPBACK: 'true',
   };
   return {
     say,
     dir,
     kubeconfig,
+    otherKubeconfig: other.kubeconfig,
     redisUrlFile,
     redisPrefix: redis.prefix,
     kubectlProgram: binaries.kubectl,
@@ -83,7 +95,7 @@ export function removeDir(dir: string): void {
   rmSync(dir, { recursive: true, force: true, maxRetries: 5 });
 }
 
-type Actions = Pick<Stage, 'kubectl' | 'type' | 'start' | 'kill' | 'running'>;
+type Actions = Pick<Stage, 'kubectl' | 'type' | 'start' | 'follow' | 'kill' | 'running'>;
 
 function createActions(
   say: Narrator,
@@ -107,6 +119,14 @@ function createActions(
       say.command(`${name} ${quoted(args)}`);
       say.output(await run(name, args), most);
     },
+    follow: (args) => {
+      const shown = `tether ${quoted(args)}`;
+      say.command(`${shown} &`);
+      const command = { shown, program: process.execPath, args: [TETHER, ...args], env, cwd: ROOT };
+      const follower = startFollower(command);
+      owned.defer(() => follower.stop());
+      return follower;
+    },
     ...createRoles(say, env, dir, owned),
   };
 }
@@ -120,12 +140,12 @@ function createRoles(
   const running = new Set<TetherProcess>();
   let started = 0;
   return {
-    start: async (role) => {
-      const shown = `tether ${role}`;
+    start: async (role, ...more) => {
+      const shown = ['tether', role, ...more].join(' ');
       say.command(`${shown} &`);
       started += 1;
       const logFile = join(dir, `tether-${started}-${role}.log`);
-      const args = [TETHER, role];
+      const args = [TETHER, role, ...more];
       const tether = startTetherProcess({ program: process.execPath, args, shown, env, logFile });
       running.add(tether);
       owned.defer(() => tether.stop());
