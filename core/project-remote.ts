@@ -75,6 +75,11 @@ export function projectRemoteWorkload(object: ApiObject): RemoteWorkload | null 
   };
 }
 
+/** What a deletion is about; null as above. */
+export function remoteIdentity(object: ApiObject): Pick<RemoteService, 'key' | 'rv'> | null {
+  return identityOf(object);
+}
+
 /** The API's own limits are lower, or these. */
 const MAX_NAME = 253;
 const MAX_TEXT = 1_024;

@@ -56,13 +56,23 @@ export function createGauge(
   labels: LabelValues,
   read: () => readonly Sample[],
 ): Family {
-  const render = (): string => {
-    const lines = read().map(
-      ([value, ...values]) => `${name}${labelText(labels, values)} ${numberText(value)}`,
-    );
-    return block(name, help, 'gauge', lines);
-  };
-  return { name, help, render };
+  return { name, help, render: () => block(name, help, 'gauge', sampled(name, labels, read())) };
+}
+
+/** A counter that somebody else keeps: read when it is scraped, gone with what it counts. */
+export function createReadCounter(
+  name: string,
+  help: string,
+  labels: LabelValues,
+  read: () => readonly Sample[],
+): Family {
+  return { name, help, render: () => block(name, help, 'counter', sampled(name, labels, read())) };
+}
+
+function sampled(name: string, labels: LabelValues, samples: readonly Sample[]): string[] {
+  return samples.map(
+    ([value, ...values]) => `${name}${labelText(labels, values)} ${numberText(value)}`,
+  );
 }
 
 /** @param bounds upper bounds of the buckets, in seconds, ascending; +Inf comes by itself. */

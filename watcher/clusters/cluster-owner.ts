@@ -1,0 +1,272 @@
+import { describeError } from '../../core/errors.ts';
+import type { KubeClient } from '../../platform/kube/client.ts';
+import type { ClusterViewWriter } from '../../platform/redis/clusters/cluster-view-writer.ts';
+import type { ClusterPurger } from '../../platform/redis/clusters/purge.ts';
+import type { WatchReport } from '../../platform/redis/clusters/registry.ts';
+import {
+  GenerationWatch,
+  type GenerationFault,
+  type KindCounts,
+  type RemoteWatchSettings,
+} from './generation-watch.ts';
+import type { WatchHealth } from './kind-watch.ts';
+
+/** What is to be watched of a cluster. */
+export interface ClusterTarget {
+  readonly cluster: string;
+  /** Of the content that was accepted; 0: there is none, any generation will do. */
+  readonly generation: number;
+  /** Makes a client of the accepted content, the credentials read at that moment. */
+  readonly connect: (signal: AbortSignal) => Promise<KubeClient>;
+}
+
+export interface ClusterOwnerDeps extends RemoteWatchSettings {
+  readonly cluster: string;
+  readonly openView: (cluster: string, generation: number) => ClusterViewWriter;
+  readonly purger: ClusterPurger;
+  readonly nextGeneration: () => Promise<number>;
+  /** What `report` tells may have changed. */
+  readonly onChange: () => void;
+}
+
+/** A view that was full is tried again after this, ms. */
+const FULL_RETRY_MS = 600_000;
+
+/**
+ * Watches one cluster, make-before-break. There is the watch of the generation that look-ups read, and
+ * beside it, when a newer content was accepted, that of the next one, which takes its place only once
+ * it is in the view in full. Each is an object of its own with a view of its own: the end of one, however
+ * late, can not touch the other.
+ */
+export class ClusterOwner {
+  readonly #deps: ClusterOwnerDeps;
+  readonly #retiring = new Set<Promise<void>>();
+  #target: ClusterTarget;
+  #current: GenerationWatch | null = null;
+  #next: GenerationWatch | null = null;
+  /** What look-ups read, 0: nothing; null until the first look. */
+  #serving: number | null = null;
+  /** A generation taken because the history of the API server went back; 0: none. */
+  #fresh = 0;
+  /** Views before this generation are gone. */
+  #tidied = 0;
+  #fullUntil = 0;
+  #stepping: Promise<void> | null = null;
+  #again = false;
+  #closed = false;
+
+  constructor(deps: ClusterOwnerDeps, target: ClusterTarget) {
+    this.#deps = deps;
+    this.#target = target;
+  }
+
+  get closed(): boolean {
+    return this.#closed;
+  }
+
+  get cluster(): string {
+    return this.#deps.cluster;
+  }
+
+  /** Says what is to be watched; to be repeated now and then, as others may act on the cluster, too. */
+  aim(target: ClusterTarget): void {
+    this.#target = target;
+    this.#pursue();
+  }
+
+  /** As the registry wants it, but for the owner's name; null while it is not known what serves. */
+  report(): Omit<WatchReport, 'owner'> | null {
+    const serving = this.#serving;
+    if (serving === null) return null;
+    const current = this.#current?.health() ?? UNWATCHED;
+    const next = this.#next?.health() ?? UNWATCHED;
+    return {
+      cluster: this.cluster,
+      serving,
+      working: (this.#next ?? this.#current)?.generation ?? this.#target.generation,
+      healthy: current.healthy,
+      inSync: current.inSync,
+      reason: serving > 0 ? this.#reason(current, next) : next.reason,
+      attempts: Math.max(current.attempts, next.attempts),
+      nextTryAt: current.nextTryAt ?? next.nextTryAt,
+      objects: this.#current?.objects ?? 0,
+    };
+  }
+
+  /** Of the watches that there are now. */
+  counts(): KindCounts[] {
+    return (this.#current ?? this.#next)?.counts() ?? [];
+  }
+
+  /** Ends all watches with their connections; the view stays. Resolves once all is over. */
+  async close(): Promise<void> {
+    this.#closed = true;
+    for (const watch of [this.#current, this.#next]) if (watch !== null) this.#retire(watch, false);
+    this.#current = this.#next = null;
+    await this.#stepping;
+    await Promise.all(this.#retiring);
+  }
+
+  #reason(current: WatchHealth, next: WatchHealth): string {
+    if (this.#current === null) return next.reason === '' ? NOT_WATCHED : next.reason;
+    if (!current.healthy) return current.reason === '' ? NOT_ANSWERED : current.reason;
+    if (next.reason === '') return '';
+    return `the Secret's new content does not come in sync, so the one before it stays: ${next.reason}`;
+  }
+
+  #pursue(): void {
+    this.#again = true;
+    this.#stepping ??= this.#steps().finally(() => {
+      this.#stepping = null;
+    });
+  }
+
+  async #steps(): Promise<void> {
+    while (this.#again && !this.#closed) {
+      this.#again = false;
+      try {
+        await this.#step();
+      } catch (error) {
+        // The next look tries again.
+        const { log } = this.#deps;
+        log.debug({ cluster: this.cluster, error: describeError(error) }, 'a step was not taken');
+      }
+      this.#deps.onChange();
+    }
+  }
+
+  /** One look at how things are, and what follows from it. */
+  async #step(): Promise<void> {
+    const serving = await this.#deps.purger.serving(this.cluster);
+    if (this.#closed) return;
+    this.#follow(serving);
+    const wanted = await this.#wanted(serving);
+    if (this.#closed) return;
+    if (this.#next !== null && this.#next.generation !== wanted) this.#dropNext();
+    if (this.#fullUntil > 0 && performance.now() > this.#fullUntil) this.#tryFullAgain();
+    if (this.#current?.generation !== wanted) await this.#bringUp(wanted, serving);
+    await this.#tidy();
+  }
+
+  /** Whatever serves, by whomever it was promoted, is what this owner goes on with. */
+  #follow(serving: number): void {
+    this.#serving = serving;
+    if (this.#current?.generation === serving) return;
+    if (this.#current !== null) this.#retire(this.#current, true);
+    this.#current = null;
+    if (this.#next?.generation !== serving) return;
+    this.#current = this.#next;
+    this.#next = null;
+  }
+
+  /** A view that is newer than the content comes from it, too: its history had gone back. */
+  async #wanted(serving: number): Promise<number> {
+    const { generation } = this.#target;
+    const wanted = Math.max(serving, generation, this.#fresh);
+    if (wanted === 0) this.#fresh = await this.#deps.nextGeneration();
+    return Math.max(wanted, this.#fresh);
+  }
+
+  async #bringUp(wanted: number, serving: number): Promise<void> {
+    if (wanted === serving) {
+      this.#current = this.#start(wanted);
+      return;
+    }
+    this.#next ??= this.#start(wanted);
+    if (!this.#next.synced) return;
+    const promoted = await this.#deps.openView(this.cluster, wanted).promote();
+    if (this.#closed) return;
+    // If not, a newer one serves: the next look follows it.
+    this.#again = !promoted;
+    if (promoted) this.#follow(wanted);
+  }
+
+  #start(generation: number): GenerationWatch {
+    const { openView, log } = this.#deps;
+    log.info({ cluster: this.cluster, generation }, 'watching a linked cluster');
+    const watch: GenerationWatch = new GenerationWatch({
+      ...this.#deps,
+      writer: openView(this.cluster, generation),
+      connect: this.#target.connect,
+      onSynced: () => this.#pursue(),
+      onFault: (fault) => this.#onFault(fault, watch),
+      onChange: this.#deps.onChange,
+    });
+    return watch;
+  }
+
+  #onFault(fault: GenerationFault, watch: GenerationWatch): void {
+    const { log, onChange, nextGeneration } = this.#deps;
+    log.warn(
+      { cluster: this.cluster, generation: watch.generation, reason: watch.health().reason },
+      'a linked cluster is not watched any further',
+    );
+    if (fault === 'full') this.#fullUntil = performance.now() + FULL_RETRY_MS;
+    // What became of it, the next look sees.
+    if (fault === 'closed') this.#forget(watch);
+    if (fault === 'history') {
+      nextGeneration().then(
+        (generation) => {
+          this.#fresh = generation;
+          this.#pursue();
+        },
+        () => this.#forget(watch),
+      );
+    }
+    onChange();
+  }
+
+  /** A watch that has ended is begun anew at the next look. */
+  #forget(watch: GenerationWatch): void {
+    this.#retire(watch, false);
+    if (this.#current === watch) this.#current = null;
+    if (this.#next === watch) this.#next = null;
+  }
+
+  #tryFullAgain(): void {
+    this.#fullUntil = 0;
+    for (const watch of [this.#current, this.#next]) {
+      if (watch?.broken === true) this.#forget(watch);
+    }
+  }
+
+  #dropNext(): void {
+    if (this.#next !== null) this.#retire(this.#next, true);
+    this.#next = null;
+  }
+
+  /** Not waited for: a slow end of one generation holds up no other. */
+  #retire(watch: GenerationWatch, purge: boolean): void {
+    const { purger, log } = this.#deps;
+    const { generation } = watch;
+    const end = async (): Promise<void> => {
+      await watch.stop();
+      if (purge) await purger.purge(this.cluster, generation);
+    };
+    const ended: Promise<void> = end()
+      .catch((error: unknown) => {
+        const fields = { cluster: this.cluster, generation, error: describeError(error) };
+        log.debug(fields, 'a view was not purged; a later generation takes it along');
+      })
+      .finally(() => this.#retiring.delete(ended));
+    this.#retiring.add(ended);
+  }
+
+  async #tidy(): Promise<void> {
+    const serving = this.#serving;
+    if (serving === null || serving === 0 || this.#tidied === serving) return;
+    await this.#deps.purger.purgeOlder(this.cluster);
+    this.#tidied = serving;
+  }
+}
+
+const NOT_WATCHED = 'what is served is watched no longer; the present content is being listed';
+const NOT_ANSWERED = 'the cluster does not answer; its lists and watches are being begun anew';
+
+const UNWATCHED: WatchHealth = {
+  inSync: false,
+  healthy: false,
+  reason: '',
+  attempts: 0,
+  nextTryAt: null,
+};

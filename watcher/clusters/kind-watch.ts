@@ -1,0 +1,183 @@
+import type { ApiObject } from '../../core/api-objects.ts';
+import { describeError } from '../../core/errors.ts';
+import type { Logger } from '../../core/logger.ts';
+import type { RemoteKind } from '../../core/remote-records.ts';
+import type { KubeClient } from '../../platform/kube/client.ts';
+import { resourceOf } from '../../platform/kube/resource-path.ts';
+import { startReflector, type Reflector, type ReflectorState } from '../reflector.ts';
+import type { Filler } from './filler.ts';
+import { RemoteSink } from './remote-sink.ts';
+
+export interface KindWatchDeps {
+  readonly cluster: string;
+  readonly kind: RemoteKind;
+  readonly client: KubeClient;
+  readonly path: string;
+  readonly filler: Filler;
+  /** The newest version of this kind that the view was shown before; '' if none. */
+  readonly position: string;
+  readonly allowFqdn: boolean;
+  /** Longest silence of a watch, ms. */
+  readonly idleMs: number;
+  readonly log: Logger;
+  readonly random: () => number;
+  /** The kind is in the view in full, for the first time. */
+  readonly onSynced: () => void;
+  readonly onHistoryMoved: (error: Error) => void;
+  /** What `health` tells may have changed. */
+  readonly onChange: () => void;
+}
+
+/** How one watch is, or the whole of them. */
+export interface WatchHealth {
+  /** It stands now. */
+  readonly inSync: boolean;
+  /** It stands, or did a moment ago: a watch that is begun anew at once is no news. */
+  readonly healthy: boolean;
+  /** Why it does not stand, for a person; '' while nothing went wrong. */
+  readonly reason: string;
+  /** Failed tries in a row. */
+  readonly attempts: number;
+  /** Ms since 1970 by this process' clock. */
+  readonly nextTryAt: number | null;
+}
+
+/** Ms. Cut connections, ends of a server's own accord and relists are over sooner. */
+export const GRACE_MS = 2_000;
+
+/** Objects a page of a list: a megabyte or so. A slice may hold a hundred endpoints and more. */
+const PAGE_SIZES: Readonly<Record<RemoteKind, number>> = {
+  service: 500,
+  slice: 200,
+  workload: 500,
+};
+
+/** List and watch of one kind of a linked cluster. */
+export class KindWatch {
+  readonly #deps: KindWatchDeps;
+  #reflector: Reflector;
+  #path: string;
+  #state: ReflectorState = { kind: 'listing' };
+  #enteredAt = Date.now();
+  #lastStood = performance.now();
+  #synced = false;
+  #relistChanges = 0;
+  #stopped = false;
+
+  /** Starts at once. */
+  constructor(deps: KindWatchDeps) {
+    this.#deps = deps;
+    this.#path = deps.path;
+    this.#reflector = this.#start(deps.position);
+  }
+
+  get synced(): boolean {
+    return this.#synced;
+  }
+
+  /** The cluster does not know the kind. */
+  get missing(): boolean {
+    return this.#state.kind === 'waiting-for-kind';
+  }
+
+  get path(): string {
+    return this.#path;
+  }
+
+  health(): WatchHealth {
+    const inSync = this.#synced && this.#stands();
+    const state = this.#state;
+    const failed = state.kind === 'retrying';
+    return {
+      inSync,
+      healthy: inSync || performance.now() - this.#lastStood < GRACE_MS,
+      reason: failed || (this.missing && !inSync) ? reasonOf(state) : '',
+      attempts: failed ? state.attempt : 0,
+      nextTryAt: failed ? this.#enteredAt + state.nextTryMs : null,
+    };
+  }
+
+  counts(): { readonly contactMs: number; readonly restarts: number; readonly changes: number } {
+    const { lastContactMs, restarts } = this.#reflector.health();
+    return { contactMs: lastContactMs, restarts, changes: this.#relistChanges };
+  }
+
+  /** Lists anew; resolves once that is in the view, or the watch ends. */
+  async relist(reason: string): Promise<void> {
+    // Only the end of the watch makes it fail.
+    await this.#reflector.relist(reason).catch(() => undefined);
+  }
+
+  /** The cluster serves the kind elsewhere. */
+  async moveTo(path: string): Promise<void> {
+    const before = this.#reflector;
+    this.#path = path;
+    await before.stop();
+    if (!this.#stopped) this.#reflector = this.#start('');
+  }
+
+  async stop(): Promise<void> {
+    this.#stopped = true;
+    await this.#reflector.stop();
+  }
+
+  #start(position: string): Reflector {
+    const { client, cluster, kind, filler, allowFqdn, idleMs, log, random } = this.#deps;
+    const sink = new RemoteSink({
+      cluster,
+      kind,
+      filler,
+      position,
+      options: { allowFqdn },
+      onListed: (changed) => this.#onListed(changed),
+      onHistoryMoved: this.#deps.onHistoryMoved,
+      onState: (state) => this.#onState(state),
+    });
+    const what = `${resourceOf(this.#path)} of cluster ${cluster}`;
+    const list = { path: this.#path, what, pageSize: PAGE_SIZES[kind] };
+    return startReflector<ApiObject>({ client, ...list, sink, log, idleMs, random });
+  }
+
+  #onListed(changed: number): void {
+    const { cluster, kind, log } = this.#deps;
+    if (!this.#synced) return this.#becomeSynced();
+    this.#relistChanges += changed;
+    if (changed > 0) {
+      log.warn({ cluster, kind, changed }, 'a list found changes that the watch had missed');
+    }
+  }
+
+  #becomeSynced(): void {
+    this.#synced = true;
+    this.#deps.onSynced();
+  }
+
+  #onState(state: ReflectorState): void {
+    if (this.#stands()) this.#lastStood = performance.now();
+    this.#state = state;
+    this.#enteredAt = Date.now();
+    if (this.missing && this.#deps.kind === 'workload' && !this.#synced) this.#countAsEmpty();
+    this.#deps.onChange();
+  }
+
+  /** Many clusters have no ExternalWorkloads, and all the same Services to look up. */
+  #countAsEmpty(): void {
+    const { cluster, filler, log } = this.#deps;
+    filler.markSynced('workload', '').then(
+      () => {
+        if (!this.#synced && !this.#stopped) this.#becomeSynced();
+      },
+      (error: unknown) =>
+        log.debug({ cluster, error: describeError(error) }, 'a cluster was not marked as synced'),
+    );
+  }
+
+  #stands(): boolean {
+    if (this.#state.kind === 'watching') return true;
+    return this.#deps.kind === 'workload' && this.missing;
+  }
+}
+
+function reasonOf(state: ReflectorState): string {
+  return 'reason' in state ? state.reason : '';
+}
