@@ -110,7 +110,7 @@ export const COMMANDS: readonly Command[] = [
   },
   {
     name: 'reconcile cluster',
-    summary: 'puts one remote cluster into the queue, first in line',
+    summary: 'has one cluster Secret looked at and its cluster asked, first in line',
     args: key('NS/NAME'),
     flags: [wait, output],
     settings: [...REDIS, ...LOG],
@@ -126,7 +126,7 @@ export const COMMANDS: readonly Command[] = [
   },
   {
     name: 'status',
-    summary: 'queue, oldest job, stuck keys, watchers, and who else writes EndpointSlices',
+    summary: 'queue, stuck keys, watchers, linked clusters, and who else writes EndpointSlices',
     args: [],
     flags: [output],
     settings: [...REDIS, ...KUBE, 'manager'],

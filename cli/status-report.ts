@@ -1,9 +1,12 @@
 import type { Redis } from 'ioredis';
+import type { ClusterDescription } from '../core/cluster.ts';
+import { describeSecrets } from '../core/cluster-snapshot.ts';
 import { describeError } from '../core/errors.ts';
 import { QUEUE_NAMES, type QueueName } from '../core/job.ts';
 import { formatKey, parseKey } from '../core/object-key.ts';
 import type { Logger } from '../core/logger.ts';
 import type { Config } from '../platform/config.ts';
+import { createClusterRegistry } from '../platform/redis/clusters/registry.ts';
 import type { FailedJob, QueueCounts } from '../platform/redis/queue/inspect.ts';
 import { openQueue } from '../platform/redis/queue/work-queue.ts';
 import { createStuckKeys } from '../platform/redis/stuck.ts';
@@ -18,6 +21,10 @@ export interface StatusReport {
   /** Keys that failed again and again, with the number of failures in a row. */
   readonly stuck: readonly { readonly key: string; readonly failures: number }[];
   readonly watchers: readonly WatcherBeat[];
+  /** One entry a cluster Secret; of several for one cluster its owner's comes first. */
+  readonly clusters: readonly ClusterDescription[];
+  /** By Redis' clock, ms: what the times of `clusters` are to be compared with. */
+  readonly now: number;
   /** Jobs that were refused for good, the latest first. */
   readonly refused: readonly (FailedJob & { readonly queue: QueueName })[];
   /** Services for which somebody else writes EndpointSlices too. */
@@ -46,7 +53,7 @@ export async function collectStatus(
     queue: openQueue({ name, prefix, log, redis }),
   }));
   try {
-    const [counts, refused, stuck, watchers, others] = await Promise.all([
+    const [counts, refused, stuck, watchers, linked, others] = await Promise.all([
       Promise.all(queues.map(async ({ name, queue }) => [name, await queue.counts()] as const)),
       Promise.all(
         queues.map(async ({ name, queue }) =>
@@ -55,6 +62,7 @@ export async function collectStatus(
       ),
       readStuck(redis, prefix),
       liveWatchers(redis, prefix),
+      createClusterRegistry(redis, prefix).snapshot(),
       readOthers(config, signal),
     ]);
     return {
@@ -62,6 +70,8 @@ export async function collectStatus(
       refused: refused.flat(),
       stuck,
       watchers: watchers.toSorted((a, b) => (a.id < b.id ? -1 : 1)),
+      clusters: describeSecrets(linked),
+      now: linked.now,
       ...others,
     };
   } finally {

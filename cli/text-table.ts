@@ -28,6 +28,6 @@ export function duration(ms: number): string {
 }
 
 /** `1 slice`, `2 slices`. */
-export function plural(count: number, noun: string): string {
-  return `${count} ${noun}${count === 1 ? '' : 's'}`;
+export function plural(count: number, noun: string, many = `${noun}s`): string {
+  return `${count} ${count === 1 ? noun : many}`;
 }

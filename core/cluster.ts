@@ -114,29 +114,44 @@ export function describeCluster(
   watch: ClusterWatch | null,
   now: number,
 ): ClusterDescription {
-  const { accepted } = decision;
+  const { cluster, secret, loadedAt, since, accepted } = decision;
   const serving = accepted === null ? 0 : (watch?.serving ?? 0);
-  const { state, reason } =
+  const told =
     watch !== null && serving > 0
       ? whileServing(decision, watch, now)
       : beforeServing(decision, watch);
   return {
-    cluster: decision.cluster,
-    secret: decision.secret,
-    state,
-    reason,
+    cluster,
+    secret,
+    ...told,
     answers: serving > 0,
     serving,
-    server: accepted?.server ?? '',
-    trustDomain: accepted?.trustDomain ?? '',
-    clusterDomain: accepted?.clusterDomain ?? '',
-    expiresAt: accepted?.expiresAt ?? null,
-    loadedAt: decision.loadedAt,
-    since: decision.since,
-    syncedAt: serving > 0 ? (watch?.syncedAt ?? null) : null,
+    ...contentShown(accepted),
+    loadedAt,
+    since,
+    syncedAt: null,
+    ...triesShown(decision, watch),
+    objects: 0,
+    ...(watch !== null && serving > 0 ? { syncedAt: watch.syncedAt, objects: watch.objects } : {}),
+  };
+}
+
+function contentShown(
+  accepted: AcceptedContent | null,
+): Pick<ClusterDescription, 'server' | 'trustDomain' | 'clusterDomain' | 'expiresAt'> {
+  if (accepted === null) return { server: '', trustDomain: '', clusterDomain: '', expiresAt: null };
+  const { server, trustDomain, clusterDomain, expiresAt } = accepted;
+  return { server, trustDomain, clusterDomain, expiresAt };
+}
+
+/** Of the probe and the watches, whichever is worse off. */
+function triesShown(
+  decision: ClusterDecision,
+  watch: ClusterWatch | null,
+): Pick<ClusterDescription, 'attempts' | 'nextTryAt'> {
+  return {
     attempts: Math.max(decision.attempts, watch?.attempts ?? 0),
     nextTryAt: decision.nextTryAt ?? watch?.nextTryAt ?? null,
-    objects: serving > 0 ? (watch?.objects ?? 0) : 0,
   };
 }
 

@@ -27,11 +27,14 @@ export interface Lease {
   ): Promise<Finished>;
 }
 
+/** The lock as a lease wants it; a view of Services gives it together with what it reads. */
+export type LeaseView = Pick<ServiceView, 'acquire' | 'renew' | 'finish'>;
+
 export interface LeaseRequest {
   readonly key: ObjectKey;
   readonly token: string;
   readonly read: boolean;
-  readonly view: ServiceView;
+  readonly view: LeaseView;
   readonly signal: AbortSignal;
   /** Milliseconds of a clock that never goes back; only differences are used. */
   readonly monotonicMs: () => number;

@@ -1,6 +1,8 @@
-import { InvalidInputError, TetherError } from '../../core/errors.ts';
+import { InvalidInputError } from '../../core/errors.ts';
+import type { QueueName } from '../../core/job.ts';
 import { formatKey, parseKey, type ObjectKey } from '../../core/object-key.ts';
 import type { ReconcileResult } from '../../core/outcome.ts';
+import type { ClusterResult } from '../../functions/cluster-worker.ts';
 import { dryRunService } from '../../functions/dry-run.ts';
 import type { PlannedWrite, SlicePlan } from '../../functions/plan/types.ts';
 import type { Config } from '../../platform/config.ts';
@@ -12,29 +14,40 @@ import { withKube, withQueue } from '../roles/clients.ts';
 /** How long `--wait` waits, ms. */
 const WAIT_MS = 60_000;
 
-class NotYetError extends TetherError {
-  readonly code = 'NotYet';
-}
-
-/** `tether reconcile service NS/NAME`: enqueues one key, first in line; or prints its plan. */
+/**
+ * `tether reconcile service NS/NAME` or `reconcile cluster NS/SECRET`: enqueues one key, first in line.
+ * Of a Service the plan can be printed instead.
+ */
 export async function run(input: CommandInput, io: Io): Promise<number> {
-  if (input.command === 'reconcile cluster') {
-    throw new NotYetError('linked clusters come with a later release');
-  }
   const key = parseKey(input.args['key'] ?? '');
   const json = input.flags['output'] === 'json';
+  if (input.command === 'reconcile cluster') {
+    return onDemand('cluster', key, input, io, describeCluster);
+  }
   if (input.flags['dryRun']) return dryRun(key, input.config, json, io);
   if (input.flags['read'] === 'view') {
     throw new InvalidInputError('read', 'an on-demand reconcile always reads live');
   }
-  return withQueue(input.config, 'service', async (queue) => {
+  return onDemand('service', key, input, io, describeResult);
+}
+
+/** Waits for the outcome where `--wait` says so; then the exit code is 1 unless the run was done. */
+function onDemand(
+  name: QueueName,
+  key: ObjectKey,
+  { config, flags }: CommandInput,
+  io: Io,
+  describe: (result: unknown) => string,
+): Promise<number> {
+  const json = flags['output'] === 'json';
+  return withQueue(config, name, async (queue) => {
     const jobId = await queue.addOnDemand(key, 'asked for on the command line');
-    if (!input.flags['wait']) {
+    if (!flags['wait']) {
       io.out(json ? JSON.stringify({ job: jobId }) : `enqueued ${formatKey(key)} as job ${jobId}`);
       return 0;
     }
     const report = await queue.waitFor(jobId, { timeoutMs: WAIT_MS, signal: io.signal });
-    io.out(json ? JSON.stringify(report) : describeReport(key, report));
+    io.out(json ? JSON.stringify(report) : describeReport(key, report, describe));
     return report.kind === 'completed' ? 0 : 1;
   });
 }
@@ -51,20 +64,15 @@ async function dryRun(key: ObjectKey, config: Config, json: boolean, io: Io): Pr
   return 0;
 }
 
-function describeReport(key: ObjectKey, report: JobReport): string {
+function describeReport(
+  key: ObjectKey,
+  report: JobReport,
+  describe: (result: unknown) => string,
+): string {
   const name = formatKey(key);
   switch (report.kind) {
-    case 'completed': {
-      const { created, updated, deleted, ready, endpoints, slices } =
-        report.result as ReconcileResult;
-      const written = created + updated + deleted;
-      const did =
-        written === 0
-          ? 'nothing to write'
-          : `${created} created, ${updated} updated, ${deleted} deleted`;
-      const where = slices === 1 ? '1 slice' : `${slices} slices`;
-      return `${name}: ${did}; ${ready} of ${endpoints} endpoints ready in ${where}`;
-    }
+    case 'completed':
+      return `${name}: ${describe(report.result)}`;
     case 'failed':
       return `${name}: refused: ${report.reason}`;
     case 'pending': {
@@ -74,6 +82,30 @@ function describeReport(key: ObjectKey, report: JobReport): string {
     case 'unknown':
       return `${name}: its job is not known any more`;
   }
+}
+
+function describeResult(result: unknown): string {
+  const { created, updated, deleted, ready, endpoints, slices } = result as ReconcileResult;
+  const written = created + updated + deleted;
+  const did =
+    written === 0
+      ? 'nothing to write'
+      : `${created} created, ${updated} updated, ${deleted} deleted`;
+  const where = slices === 1 ? '1 slice' : `${slices} slices`;
+  return `${did}; ${ready} of ${endpoints} endpoints ready in ${where}`;
+}
+
+function describeCluster(result: unknown): string {
+  const { decision, reason } = result as ClusterResult;
+  if (decision === null) return `nothing is known of it: ${reason}`;
+  const { cluster, verdict, accepted } = decision;
+  if (verdict !== 'Accepted') {
+    const goesOn =
+      accepted === null ? '' : `; what was accepted before goes on (${accepted.server})`;
+    return `cluster ${cluster}: ${verdict}: ${reason}${goesOn}`;
+  }
+  const server = accepted?.server ?? '';
+  return `cluster ${cluster}: Accepted: ${server}, watchers take it from here`;
 }
 
 function describePlan(key: ObjectKey, plan: SlicePlan): string {

@@ -1,6 +1,7 @@
 import { resolveRedisUrl } from '../../platform/config.ts';
 import { checkRedis, connectRedis } from '../../platform/redis/connect.ts';
 import { createLogger } from '../../platform/telemetry/logger.ts';
+import type { ClusterDescription } from '../../core/cluster.ts';
 import type { CommandInput, Io } from '../command.ts';
 import { collectStatus, type StatusReport } from '../status-report.ts';
 import { duration, plural, textTable } from '../text-table.ts';
@@ -26,6 +27,7 @@ export function describeStatus(report: StatusReport): string {
   return [
     queuesText(report),
     watchersText(report),
+    clustersText(report),
     stuckText(report),
     refusedText(report),
     othersText(report),
@@ -57,6 +59,48 @@ function watchersText({ watchers }: StatusReport): string {
       .join(', '),
   ]);
   return textTable(['WATCHER', 'HOST', 'PID', 'STATE'], rows);
+}
+
+function clustersText({ clusters, now }: StatusReport): string {
+  if (clusters.length === 0) return 'No linked clusters.';
+  const since = (at: number | null): string =>
+    at === null ? '-' : duration(Math.max(0, now - at));
+  const rows = clusters.map((one) => [
+    one.cluster,
+    one.state,
+    one.server || '-',
+    one.serving > 0 ? String(one.objects) : '-',
+    since(one.syncedAt),
+    since(one.loadedAt),
+    expiryText(one.expiresAt, now),
+    one.secret,
+  ]);
+  const header = [
+    'CLUSTER',
+    'STATE',
+    'SERVER',
+    'OBJECTS',
+    'SYNCED',
+    'CONTENT',
+    'EXPIRES',
+    'SECRET',
+  ];
+  return [textTable(header, rows), ...clusters.flatMap((one) => problemOf(one, now))].join('\n');
+}
+
+function expiryText(expiresAt: number | null, now: number): string {
+  if (expiresAt === null) return '-';
+  return expiresAt > now ? `in ${duration(expiresAt - now)}` : `${duration(now - expiresAt)} ago`;
+}
+
+function problemOf(
+  { secret, reason, attempts, nextTryAt }: ClusterDescription,
+  now: number,
+): string[] {
+  if (reason === '') return [];
+  const tries = attempts > 0 ? ` (${plural(attempts, 'failed try', 'failed tries')}` : '';
+  const next = nextTryAt === null ? '' : `, next in ${duration(Math.max(0, nextTryAt - now))}`;
+  return [`${secret}: ${reason}${tries === '' ? '' : `${tries}${next})`}`];
 }
 
 function stuckText({ stuck }: StatusReport): string {

@@ -6,11 +6,15 @@ import { createKubeClient, type KubeClient } from '../../platform/kube/client.ts
 import { createEventSink, type EventSink } from '../../platform/kube/events.ts';
 import { loadKubeConfig } from '../../platform/kube/kubeconfig.ts';
 import { checkRedis, connectRedis } from '../../platform/redis/connect.ts';
+import {
+  createClusterRegistry,
+  type ClusterRegistry,
+} from '../../platform/redis/clusters/registry.ts';
 import type { Check } from '../../platform/telemetry/health.ts';
 import { openQueue, type WorkQueue } from '../../platform/redis/queue/work-queue.ts';
 import { createStuckKeys, type StuckKeys } from '../../platform/redis/stuck.ts';
 import { createLogger, type OwnedLogger } from '../../platform/telemetry/logger.ts';
-import { createMetrics, type Metrics } from '../../platform/telemetry/metrics.ts';
+import { createMetrics, type Metrics, type SharedState } from '../../platform/telemetry/metrics.ts';
 import { kubeOptions } from './clients.ts';
 import { readClusterUid } from './cluster-uid.ts';
 
@@ -81,10 +85,8 @@ export async function runRoles(options: RunOptions): Promise<void> {
     const onRedisBack = (listener: () => void): void => void back.push(listener);
     const queue = openQueue({ name: 'service', prefix: config.redisPrefix, log, redis });
     const stuck = createStuckKeys(redis, config.redisPrefix);
-    metrics.shareFrom(async () => {
-      const [counts, keys] = await Promise.all([queue.counts(), stuck.list()]);
-      return { depth: counts.waiting + counts.prioritized, stuck: keys.length };
-    });
+    const clusters = createClusterRegistry(redis, config.redisPrefix);
+    metrics.shareFrom(() => readShared(queue, stuck, clusters));
     const shared = { config, redisUrl, redis, queue, stuck, client, clusterUid };
     await serve({ ...shared, log, metrics, events, id, signal, onRedisBack }, options.start);
     await queue.close();
@@ -93,6 +95,16 @@ export async function runRoles(options: RunOptions): Promise<void> {
     redis.disconnect();
     log.flush();
   }
+}
+
+async function readShared(
+  queue: WorkQueue,
+  stuck: StuckKeys,
+  registry: ClusterRegistry,
+): Promise<SharedState> {
+  const reads = [queue.counts(), stuck.list(), registry.snapshot()] as const;
+  const [counts, keys, clusters] = await Promise.all(reads);
+  return { depth: counts.waiting + counts.prioritized, stuck: keys.length, clusters };
 }
 
 async function serve(runtime: Runtime, start: RunOptions['start']): Promise<void> {

@@ -7,6 +7,7 @@ import { startConsumer, type Consumer } from '../../platform/redis/queue/consume
 import { createIdentitySource } from '../../platform/redis/view/identity-source.ts';
 import { createServiceView } from '../../platform/redis/view/service-view.ts';
 import { flagCheck, freshnessCheck } from '../../platform/telemetry/health.ts';
+import { startClusterWorker } from './cluster-worker.ts';
 import type { Role, Runtime } from './runtime.ts';
 
 /** The queue is looked at every second; silence for so long means a worker that hangs, ms. */
@@ -25,11 +26,12 @@ export async function startWorkerRole(runtime: Runtime): Promise<Role> {
     handle: createServiceHandler({ stuck, log, metrics, reconcile }),
     onInvalid: (id, error) => log.warn({ job: id, field: error.field }, error.message),
   });
+  const clusters = startClusterWorker(runtime);
   return {
     ready: Promise.resolve(),
     ...healthOf(consumer),
     stop: async () => {
-      const { unfinished } = await consumer.drain(config.drainMs);
+      const [{ unfinished }] = await Promise.all([consumer.drain(config.drainMs), clusters.stop()]);
       if (unfinished > 0) log.warn({ unfinished }, 'runs were cut short and put back');
       await runtime.events.flush();
     },

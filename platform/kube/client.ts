@@ -11,8 +11,7 @@ import { WatchStream } from './watch-stream.ts';
 import type { WatchEvent } from './watch-stream.ts';
 
 export type { ListOptions, ListPage } from './list.ts';
-export { WatchDamagedError } from './watch-stream.ts';
-export type { WatchEvent } from './watch-stream.ts';
+export { WatchDamagedError, type WatchEvent } from './watch-stream.ts';
 
 /** Deadline of a request unless it or its client says otherwise, connecting and waiting for a connection included. */
 const DEFAULT_TIMEOUT_MS = 10_000;
@@ -29,6 +28,8 @@ export interface RequestOptions {
   /** Milliseconds; default 10 s. */
   readonly timeoutMs?: number;
   readonly query?: Readonly<Record<string, string>>;
+  /** Of a list: objects with their metadata alone, such as Secrets without their data. */
+  readonly metadataOnly?: boolean;
 }
 
 export interface WatchOptions extends RequestOptions {
@@ -171,7 +172,7 @@ function send<T>(
       resolve,
       reject,
     );
-    const headers = transport.headers(call.type ?? '');
+    const headers = transport.headers(call.type ?? '', options.metadataOnly);
     const go = (ready: string[]): void => {
       transport.requests().dispatch(
         {

@@ -39,20 +39,27 @@ function rangeOf(ip: ipaddr.IPv4 | ipaddr.IPv6): string {
   return ip.range();
 }
 
+/** Where IPv6 addresses that stand for an IPv4 one have it: prefix in hex, and the byte it begins at. */
+const WRAPPERS: readonly (readonly [prefix: string, at: number])[] = [
+  // Mapped, and as stateless translators write it (RFC 2765).
+  ['00000000000000000000ffff', 12],
+  ['0000000000000000ffff0000', 12],
+  // "Compatible", long given up, and NAT64.
+  ['000000000000000000000000', 12],
+  ['0064ff9b0000000000000000', 12],
+  // 6to4.
+  ['2002', 2],
+];
+
 /** The address, and the IPv4 one that a kernel or a gateway would make of it. */
 function embedded(ip: ipaddr.IPv4 | ipaddr.IPv6): (ipaddr.IPv4 | ipaddr.IPv6)[] {
   if (ip instanceof ipaddr.IPv4) return [ip];
   const bytes = ip.toByteArray();
-  const zeros = (from: number, to: number): boolean =>
-    bytes.slice(from, to).every((byte) => byte === 0);
-  const mapped = zeros(0, 10) && bytes[10] === 0xff && bytes[11] === 0xff;
-  const compatible = zeros(0, 12) && !zeros(12, 15);
-  const translated = zeros(4, 12) && bytes.slice(0, 4).join('.') === '0.100.255.155';
-  const stateless = zeros(0, 8) && bytes[8] === 0xff && bytes[9] === 0xff && zeros(10, 12);
-  const sixToFour = bytes[0] === 0x20 && bytes[1] === 0x02;
-  if (mapped || compatible || translated || stateless)
-    return [ip, new ipaddr.IPv4(bytes.slice(12))];
-  return sixToFour ? [ip, new ipaddr.IPv4(bytes.slice(2, 6))] : [ip];
+  const hex = Buffer.from(bytes).toString('hex');
+  const wrapper = WRAPPERS.find(([prefix]) => hex.startsWith(prefix));
+  if (wrapper === undefined) return [ip];
+  const [, at] = wrapper;
+  return [ip, new ipaddr.IPv4(bytes.slice(at, at + 4))];
 }
 
 /** Whether a host of a URL, brackets and all, is one of `patterns`: exact, or `*.` and a suffix. */

@@ -1,9 +1,13 @@
 import { createPrivateKey, X509Certificate, type KeyObject } from 'node:crypto';
+import { InvalidInputError } from '../../core/errors.ts';
 import { invalid } from './kubeconfig-fields.ts';
 import { bearer, staticCredentials } from './credentials.ts';
 import type { ClientCertificate, Credentials } from './credentials.ts';
 import { decodePem } from './kubeconfig-access.ts';
 import type { KubeConfigUser } from './kubeconfig-parse.ts';
+
+/** A credential that once was in order has ended; what was made with it need not be in doubt. */
+export class CredentialEndedError extends InvalidInputError {}
 
 /** Credentials that live in memory alone, and when the first of them ends (ms since 1970). */
 export interface ClusterCredentials {
@@ -99,20 +103,20 @@ function checkValidity(leaf: X509Certificate, source: string): number {
   const [from, to] = [leaf.validFromDate.getTime(), leaf.validToDate.getTime()];
   const now = Date.now();
   if (to > now && from <= now) return to;
-  const [problem, at] = to <= now ? ['expired at', to] : ['is not valid before', from];
-  throw invalid(
-    source,
-    'client-certificate-data',
-    `the certificate in client-certificate-data ${problem} ${isoTime(at)}: put a valid one into the Secret`,
-  );
+  const field = 'client-certificate-data';
+  const when = to <= now ? `expired at ${isoTime(to)}` : `is not valid before ${isoTime(from)}`;
+  const message = `${source}: the certificate in ${field} ${when}: put a valid one into the Secret`;
+  throw to <= now
+    ? new CredentialEndedError(field, message)
+    : new InvalidInputError(field, message);
 }
 
 /** `exp` of a JWT, ms since 1970; null for a token that is none, or says nothing of its end. */
 function tokenExpiry(token: string, source: string): number | null {
   const exp = jwtExpiry(token.trim());
   if (exp === null || exp > Date.now()) return exp;
-  const end = isoTime(exp);
-  throw invalid(source, 'token', `the token expired at ${end}: put a new one into the Secret`);
+  const message = `${source}: the token expired at ${isoTime(exp)}: put a new one into the Secret`;
+  throw new CredentialEndedError('token', message);
 }
 
 function jwtExpiry(token: string): number | null {

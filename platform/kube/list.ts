@@ -66,9 +66,10 @@ export async function* listPages<T>(
 }
 
 function pageRequest(options: ListOptions, token: string): RequestOptions {
-  const { what, signal, query, labelSelector, fieldSelector } = options;
+  const { what, signal, query, labelSelector, fieldSelector, metadataOnly = false } = options;
   return {
     what,
+    metadataOnly,
     timeoutMs: options.timeoutMs ?? DEFAULT_PAGE_TIMEOUT_MS,
     ...(signal === undefined ? {} : { signal }),
     query: {

@@ -17,7 +17,7 @@ export interface Transport {
   /** Apart from the requests, without a limit: a watch keeps its connection for minutes. */
   watches(): Dispatcher;
   /** Names and values in turn; a promise only while a credential is being read. */
-  headers(contentType: string): MaybePromise<string[]>;
+  headers(contentType: string, metadataOnly?: boolean): MaybePromise<string[]>;
   readonly maxAnswerBytes: number;
   /** After a 401: credentials are read anew, and a changed certificate gets new connections. */
   unauthorized(): void;
@@ -38,6 +38,8 @@ export interface TransportOptions {
 /** How long an idle connection is kept, in ms: shorter than load balancers usually allow. */
 const KEEP_ALIVE_MS = 30_000;
 const USER_AGENT = 'tether';
+const JSON_ALONE = 'application/json';
+const METADATA_ONLY = 'application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1';
 
 /** Opens nothing yet: connections are made by the first requests. */
 export function createTransport(access: KubeAccess, options: TransportOptions): Transport {
@@ -148,7 +150,7 @@ function proxiedPool(
 }
 
 interface HeaderCache {
-  get(contentType: string): MaybePromise<string[]>;
+  get(contentType: string, metadataOnly?: boolean): MaybePromise<string[]>;
   redact(text: string): string;
 }
 
@@ -156,25 +158,26 @@ interface HeaderCache {
 function headerCache(access: KubeAccess): HeaderCache {
   let current: string | undefined;
   let byType = new Map<string, string[]>();
-  const build = (authorization: string | undefined, contentType: string): string[] => {
+  const build = (authorization: string | undefined, accept: string, type: string): string[] => {
     if (authorization !== current) {
       current = authorization;
       byType = new Map();
     }
-    const known = byType.get(contentType);
+    const known = byType.get(accept + type);
     if (known !== undefined) return known;
-    const headers = ['accept', 'application/json', 'user-agent', USER_AGENT];
+    const headers = ['accept', accept, 'user-agent', USER_AGENT];
     if (authorization !== undefined) headers.push('authorization', authorization);
-    if (contentType !== '') headers.push('content-type', contentType);
+    if (type !== '') headers.push('content-type', type);
     headers.push(...(access.headers ?? []));
-    byType.set(contentType, headers);
+    byType.set(accept + type, headers);
     return headers;
   };
   return {
-    get(contentType) {
+    get(contentType, metadataOnly = false) {
+      const accept = metadataOnly ? METADATA_ONLY : JSON_ALONE;
       const authorization = access.credentials.authorization();
-      if (!(authorization instanceof Promise)) return build(authorization, contentType);
-      return authorization.then((ready) => build(ready, contentType));
+      if (!(authorization instanceof Promise)) return build(authorization, accept, contentType);
+      return authorization.then((ready) => build(ready, accept, contentType));
     },
     redact(text) {
       const secret = current?.replace(/^\S+ /, '') ?? '';

@@ -1,3 +1,4 @@
+import type { ClusterSnapshot } from '../../core/cluster-snapshot.ts';
 import type { Outcome, ReconcileResult } from '../../core/outcome.ts';
 import type { EventResult } from '../kube/events.ts';
 import {
@@ -7,6 +8,11 @@ import {
   type Counter,
   type Family,
 } from './metrics/families.ts';
+import { createClusterMetrics, type ClusterMetrics } from './metrics/cluster-metrics.ts';
+import {
+  createClusterWatchMetrics,
+  type ClusterWatchMetrics,
+} from './metrics/cluster-watch-metrics.ts';
 import { createQueueMetrics, type QueueMetrics } from './metrics/queue-metrics.ts';
 import { createServiceState } from './metrics/service-state.ts';
 import { createWatchMetrics, type WatchMetrics } from './metrics/watch-metrics.ts';
@@ -17,6 +23,7 @@ export interface SharedState {
   readonly depth: number;
   /** Keys that failed so often in a row that somebody should look. */
   readonly stuck: number;
+  readonly clusters?: ClusterSnapshot;
 }
 
 /** What a process records about itself. docs/metrics.md lists the names; recording never throws. */
@@ -40,6 +47,8 @@ export interface Metrics {
     onRequest(verb: string, resource: string, code: number, seconds: number): void;
   };
   readonly watch: WatchMetrics;
+  readonly cluster: ClusterMetrics;
+  readonly clusterWatch: ClusterWatchMetrics;
   /** What became of a Kubernetes Event; fits `observe` of createEventSink. */
   readonly onEvent: (result: EventResult) => void;
   /** Says where shared state comes from; null while Redis does not answer, within a second. */
@@ -76,8 +85,10 @@ export function createMetrics(options: MetricsOptions = {}): Metrics {
   const runs = runMetrics();
   const api = apiMetrics();
   const watch = createWatchMetrics();
+  const cluster = createClusterMetrics(() => shared?.clusters ?? null);
+  const clusterWatch = createClusterWatchMetrics();
   const events = eventCounter();
-  const groups = [queue.families, runs.families, services.families, api.families, watch.families];
+  const groups = [queue, runs, services, api, watch, cluster, clusterWatch].map((group) => group.families);
   const families = [...groups.flat(), events, ...sharedGauges(() => shared)];
   return {
     queue: queue.record,
@@ -90,6 +101,8 @@ export function createMetrics(options: MetricsOptions = {}): Metrics {
     },
     api: api.record,
     watch: watch.record,
+    cluster: cluster.record,
+    clusterWatch: clusterWatch.record,
     onEvent: (result) => events.add(1, result),
     shareFrom: (read) => void (readShared = read),
     render: async () => {

@@ -23,6 +23,21 @@ export function membersKey(prefix: string): string {
   return `{${prefix}}:cluster-watchers`;
 }
 
+/** Lock of a cluster Secret (`namespace/name`): only its holder decides about it. */
+export function clusterLockKey(prefix: string, secret: string): string {
+  return `{${prefix}}:cluster-lock:${secret}`;
+}
+
+/** There for a second after somebody found that lock taken. */
+export function clusterAwaitedKey(prefix: string, secret: string): string {
+  return `{${prefix}}:cluster-awaited:${secret}`;
+}
+
+/** Hash: Secret → the state that people were told of last. */
+export function toldKey(prefix: string): string {
+  return `{${prefix}}:clusters-told`;
+}
+
 /** Pub/sub channel: a decision or a watch changed; the message is the Secret or the cluster. */
 export function registryChannel(prefix: string): string {
   return `{${prefix}}:clusters-changed`;

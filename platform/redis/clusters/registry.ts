@@ -1,5 +1,6 @@
 import type { Redis } from 'ioredis';
 import type { ClusterDecision, ClusterWatch } from '../../../core/cluster.ts';
+import type { ClusterSnapshot } from '../../../core/cluster-snapshot.ts';
 import { decisionsKey, generationKey, registryChannel, watchesKey } from './keys.ts';
 
 /** A watch as its owner tells it; Redis' clock gives the times. */
@@ -23,6 +24,8 @@ export interface ClusterRegistry {
   /** The last number that was given out; smaller than before only when Redis lost its data. */
   lastGeneration(): Promise<number>;
   watches(): Promise<ReadonlyMap<string, ClusterWatch>>;
+  /** All of it. */
+  snapshot(): Promise<ClusterSnapshot>;
   tellWatch(report: WatchReport): Promise<void>;
   forgetWatch(cluster: string): Promise<void>;
   /** ms since 1970 by Redis' clock. */
@@ -31,19 +34,47 @@ export interface ClusterRegistry {
 
 /** The registry of one install. All methods reject with ioredis' error while Redis is away. */
 export function createClusterRegistry(redis: Redis, prefix: string): ClusterRegistry {
-  const decisions = decisionsKey(prefix);
-  const watches = watchesKey(prefix);
-  const channel = registryChannel(prefix);
-  const changed = async (name: string): Promise<void> => void (await redis.publish(channel, name));
-  const now = async (): Promise<number> => {
-    const [seconds, micros] = await redis.time();
-    return Number(seconds) * 1000 + Math.floor(Number(micros) / 1000);
+  const changed = async (name: string): Promise<void> => {
+    await redis.publish(registryChannel(prefix), name);
+  };
+  return { ...readsOf(redis, prefix), ...writesOf(redis, prefix, changed) };
+}
+
+type Reads = Pick<
+  ClusterRegistry,
+  'decision' | 'decisions' | 'watches' | 'now' | 'snapshot' | 'nextGeneration' | 'lastGeneration'
+>;
+
+function readsOf(redis: Redis, prefix: string): Reads {
+  const [decisionsAt, watchesAt] = [decisionsKey(prefix), watchesKey(prefix)];
+  const decisions = async (): Promise<ClusterDecision[]> =>
+    (await redis.hvals(decisionsAt)).map((text) => JSON.parse(text) as ClusterDecision);
+  const watches = async (): Promise<Map<string, ClusterWatch>> => {
+    const all = (await redis.hvals(watchesAt)).map((text) => JSON.parse(text) as ClusterWatch);
+    return new Map(all.map((watch) => [watch.cluster, watch]));
   };
   return {
-    now,
-    decision: async (secret) => parse<ClusterDecision>(await redis.hget(decisions, secret)),
-    decisions: async () =>
-      (await redis.hvals(decisions)).map((text) => JSON.parse(text) as ClusterDecision),
+    decisions,
+    watches,
+    now: () => redisNow(redis),
+    decision: async (secret) => parse<ClusterDecision>(await redis.hget(decisionsAt, secret)),
+    snapshot: async () => {
+      const reads = [decisions(), watches(), redisNow(redis)] as const;
+      const [decided, watched, now] = await Promise.all(reads);
+      return { decisions: decided, watches: watched, now };
+    },
+    nextGeneration: () => redis.incr(generationKey(prefix)),
+    lastGeneration: async () => Number((await redis.get(generationKey(prefix))) ?? 0),
+  };
+}
+
+function writesOf(
+  redis: Redis,
+  prefix: string,
+  changed: (name: string) => Promise<void>,
+): Omit<ClusterRegistry, keyof Reads> {
+  const [decisions, watches] = [decisionsKey(prefix), watchesKey(prefix)];
+  return {
     decide: async (decision) => {
       await redis.hset(decisions, decision.secret, JSON.stringify(decision));
       await changed(decision.secret);
@@ -51,15 +82,11 @@ export function createClusterRegistry(redis: Redis, prefix: string): ClusterRegi
     forget: async (secret) => {
       if ((await redis.hdel(decisions, secret)) > 0) await changed(secret);
     },
-    nextGeneration: () => redis.incr(generationKey(prefix)),
-    lastGeneration: async () => Number((await redis.get(generationKey(prefix))) ?? 0),
-    watches: async () => {
-      const all = Object.values(await redis.hgetall(watches));
-      const read = all.map((text) => JSON.parse(text) as ClusterWatch);
-      return new Map(read.map((watch) => [watch.cluster, watch]));
-    },
     tellWatch: async ({ inSync, ...report }) => {
-      const [at, before] = await Promise.all([now(), redis.hget(watches, report.cluster)]);
+      const [at, before] = await Promise.all([
+        redisNow(redis),
+        redis.hget(watches, report.cluster),
+      ]);
       const last = parse<ClusterWatch>(before);
       const syncedAt = inSync ? at : (last?.syncedAt ?? null);
       const watch: ClusterWatch = { ...report, at, syncedAt };
@@ -70,6 +97,11 @@ export function createClusterRegistry(redis: Redis, prefix: string): ClusterRegi
       if ((await redis.hdel(watches, cluster)) > 0) await changed(cluster);
     },
   };
+}
+
+async function redisNow(redis: Redis): Promise<number> {
+  const [seconds, micros] = await redis.time();
+  return Number(seconds) * 1000 + Math.floor(Number(micros) / 1000);
 }
 
 /** What readers want to know at once; the rest they see at their next look. */

@@ -1,0 +1,58 @@
+import { describeError } from '../../core/errors.ts';
+import { claimTurn } from '../../platform/redis/claims.ts';
+import { createClusterRegistry } from '../../platform/redis/clusters/registry.ts';
+import { openQueue } from '../../platform/redis/queue/work-queue.ts';
+import { createClusterTransitions } from '../../platform/telemetry/cluster-transitions.ts';
+import { keepResyncing } from '../../watcher/resync.ts';
+import { SecretWatcher } from '../../watcher/secret-watcher.ts';
+import type { Runtime } from './runtime.ts';
+
+/** How late a change of a cluster's state is told at most, ms. */
+const LOOK_EVERY_MS = 1_000;
+
+/** Follows cluster Secrets and has them looked at; tells people how the clusters are. */
+export function startClusterSecrets(runtime: Runtime): { stop(): Promise<void> } {
+  const { config, redis, client, events, log } = runtime;
+  const prefix = config.redisPrefix;
+  const ending = new AbortController();
+  const queue = openQueue({ name: 'cluster', prefix, log, redis });
+  const registry = createClusterRegistry(redis, prefix);
+  const watcher = new SecretWatcher({
+    client,
+    namespace: config.namespace,
+    enqueue: (adds) => queue.addEvents(adds),
+    registered: async () => (await registry.decisions()).map(({ secret }) => secret),
+    idleMs: config.watchIdleMs,
+    log,
+    now: Date.now,
+  });
+  runtime.onRedisBack(() =>
+    inBackground(runtime, watcher.enqueueAll('the connection to Redis was lost')),
+  );
+  const inspect = (): Promise<void> => watcher.inspect(ending.signal);
+  inBackground(runtime, inspect());
+  const claim = (ms: number): Promise<boolean> =>
+    claimTurn(redis, prefix, 'resync-clusters', runtime.id, ms);
+  const { signal } = ending;
+  const resync = { what: 'clusters', intervalMs: config.resyncMs, now: Date.now, log, signal };
+  inBackground(runtime, keepResyncing({ ...resync, claim, watcher, queue, inspect }));
+  const transitions = createClusterTransitions({ redis, prefix, registry, log, events });
+  const timer = setInterval(() => {
+    // While Redis is away there is nothing to tell; its outage is in the log already.
+    transitions.tellAll().catch(() => undefined);
+  }, LOOK_EVERY_MS);
+  return {
+    stop: async () => {
+      ending.abort();
+      clearInterval(timer);
+      await watcher.stop();
+      await queue.close();
+    },
+  };
+}
+
+function inBackground({ log, signal }: Runtime, work: Promise<unknown>): void {
+  work.catch((error: unknown) => {
+    if (!signal.aborted) log.warn({ error: describeError(error) }, 'background work failed');
+  });
+}

@@ -1,0 +1,75 @@
+import { randomUUID } from 'node:crypto';
+import { createClusterReport } from '../../functions/cluster-report.ts';
+import { createClusterHandler } from '../../functions/cluster-worker.ts';
+import { PROBE_DEADLINE_MS } from '../../functions/probe-cluster.ts';
+import type { ClusterDeps } from '../../functions/reconcile-cluster.ts';
+import { createKubeClient, type KubeClient } from '../../platform/kube/client.ts';
+import type { ClusterContent } from '../../platform/kube/cluster-secret.ts';
+import { readSecret } from '../../platform/kube/secret-api.ts';
+import { createClusterLock } from '../../platform/redis/clusters/lock.ts';
+import { createClusterRegistry } from '../../platform/redis/clusters/registry.ts';
+import { startConsumer } from '../../platform/redis/queue/consumer.ts';
+import { openQueue, type WorkQueue } from '../../platform/redis/queue/work-queue.ts';
+import { createClusterTransitions } from '../../platform/telemetry/cluster-transitions.ts';
+import { clusterPolicy } from './cluster-policy.ts';
+import type { Runtime } from './runtime.ts';
+
+/** A probe asks ten questions: so many connections at most. */
+const PROBE_CONNECTIONS = 4;
+/** An answer to a question of a probe is short, also that to what is served there. */
+const PROBE_ANSWER_BYTES = 1024 * 1024;
+
+/** Takes cluster Secrets from their queue and decides about them, until it is stopped. */
+export function startClusterWorker(runtime: Runtime): { stop(): Promise<void> } {
+  const { config, redisUrl, redis, log } = runtime;
+  const prefix = config.redisPrefix;
+  const queue = openQueue({ name: 'cluster', prefix, log, redis });
+  const consumer = startConsumer({
+    redisUrl,
+    prefix,
+    name: 'cluster',
+    concurrency: config.clusterConcurrency,
+    log,
+    handle: createClusterHandler(clusterDeps(runtime, queue), log),
+    onInvalid: (id, error) => log.warn({ job: id, field: error.field }, error.message),
+  });
+  return {
+    stop: async () => {
+      await consumer.drain(config.drainMs);
+      await queue.close();
+    },
+  };
+}
+
+function clusterDeps(runtime: Runtime, queue: WorkQueue): ClusterDeps {
+  const { config, redis, client, events, log, metrics } = runtime;
+  const prefix = config.redisPrefix;
+  const registry = createClusterRegistry(redis, prefix);
+  const transitions = createClusterTransitions({ redis, prefix, registry, log, events });
+  return {
+    registry,
+    lock: createClusterLock(redis, prefix),
+    namespace: config.namespace,
+    policy: clusterPolicy(config),
+    readSecret: (key, signal) => readSecret(client, key, signal),
+    connect,
+    enqueue: (keys, reason) => {
+      const at = Date.now();
+      return queue.addEvents(keys.map((key) => ({ key, reason, at })));
+    },
+    report: createClusterReport({ transitions, events, log, now: Date.now }),
+    onProbe: (result) => metrics.cluster.probed(result),
+    monotonicMs: () => performance.now(),
+    random: Math.random,
+    token: randomUUID,
+  };
+}
+
+function connect({ access, addressRule }: ClusterContent): KubeClient {
+  return createKubeClient(access, {
+    connections: PROBE_CONNECTIONS,
+    timeoutMs: PROBE_DEADLINE_MS,
+    maxAnswerBytes: PROBE_ANSWER_BYTES,
+    ...(addressRule === undefined ? {} : { addressRule }),
+  });
+}
