@@ -13,7 +13,12 @@ import type { ViewWriter } from '../platform/redis/view/view-writer.ts';
 import { Dispatcher } from './dispatcher.ts';
 import { DirectPath, EchoFilter } from './event-path.ts';
 import { KindSink, type CompleteList } from './kind-sink.ts';
-import { startReflector, type Reflector, type ReflectorState } from './reflector.ts';
+import {
+  startReflector,
+  type Reflector,
+  type ReflectorSink,
+  type ReflectorState,
+} from './reflector.ts';
 import { createSweeper, type Sweeper } from './sweeper.ts';
 import { HEARTBEAT, KINDS, ViewKeeper } from './view-keeper.ts';
 
@@ -36,6 +41,8 @@ export interface LocalWatcherDeps {
   readonly now: () => number;
   readonly random: () => number;
   readonly report: WatchReport;
+  /** Listens along to the Services. */
+  readonly tapServices?: (sink: ReflectorSink<ApiObject>) => ReflectorSink<ApiObject>;
 }
 
 const LIST_AGAIN = {
@@ -120,7 +127,7 @@ export class LocalWatcher {
   }
 
   /** All Services of the view. */
-  async services(): Promise<ObjectKey[]> {
+  async keys(): Promise<ObjectKey[]> {
     const known = await this.#keeper.known('service');
     return [...known].flatMap(([namespace, names]) => names.map((name) => ({ namespace, name })));
   }
@@ -155,7 +162,8 @@ export class LocalWatcher {
     const ours = kind === 'slice' ? { labelSelector: `${LABEL_MANAGED_BY}=${manager}` } : {};
     const path = PATHS[kind];
     const list = { path, what: resourceOf(path), ...ours, pageSize: PAGE_SIZES[kind] };
-    const options = { client, ...list, sink, log, idleMs, random };
+    const tapped = kind === 'service' ? this.#deps.tapServices?.(sink) : undefined;
+    const options = { client, ...list, sink: tapped ?? sink, log, idleMs, random };
     this.#reflectors.set(kind, startReflector<ApiObject>(options));
   }
 
@@ -192,7 +200,7 @@ export class LocalWatcher {
       await this.relist(reason);
     } while (this.#rebuildAgain && !this.#stopped);
     const at = this.#deps.now();
-    const adds = (await this.services()).map((key) => ({ key, reason, at }));
+    const adds = (await this.keys()).map((key) => ({ key, reason, at }));
     await this.#deps.queue.addResync(adds);
   }
 

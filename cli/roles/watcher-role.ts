@@ -7,13 +7,17 @@ import { formatKey } from '../../core/object-key.ts';
 import { claimTurn } from '../../platform/redis/claims.ts';
 import type { WorkQueue } from '../../platform/redis/queue/work-queue.ts';
 import { createIdentityStore } from '../../platform/redis/view/identity.ts';
+import { noteClusterUid } from '../../platform/redis/view/local-services.ts';
 import { createViewWriter } from '../../platform/redis/view/view-writer.ts';
 import { beatWatcher, forgetWatcher } from '../../platform/redis/watchers.ts';
 import { flagCheck, freshnessCheck, type Check } from '../../platform/telemetry/health.ts';
+import type { LocalDiscovery } from '../../watcher/clusters/local-discovery.ts';
 import { LocalWatcher, type WatchReport } from '../../watcher/local-watcher.ts';
 import { findOtherManagers, type OtherManager } from '../../watcher/other-managers.ts';
 import { keepResyncing } from '../../watcher/resync.ts';
 import { KINDS } from '../../watcher/view-keeper.ts';
+import { startClusterSecrets } from './cluster-secrets.ts';
+import { createLocalDiscovery, startRemoteClusters } from './remote-clusters.ts';
 import type { Role, Runtime } from './runtime.ts';
 
 const BEAT_MS = 3_000;
@@ -23,8 +27,11 @@ export async function startWatcherRole(runtime: Runtime): Promise<Role> {
   const { config, redis } = runtime;
   const ending = new AbortController();
   const queue = countAdds(runtime);
-  const watcher = await openWatcher(runtime, queue);
+  const discovery = createLocalDiscovery(config);
+  const watcher = await openWatcher(runtime, queue, discovery);
   const stopBeating = startBeating(runtime, watcher);
+  const clusterSecrets = startClusterSecrets(runtime);
+  const remoteClusters = startRemoteClusters(runtime, discovery);
   startBackgroundWork(runtime, watcher, queue, ending.signal);
   return {
     ready: watcher.ready,
@@ -35,7 +42,7 @@ export async function startWatcherRole(runtime: Runtime): Promise<Role> {
     stop: async () => {
       ending.abort();
       stopBeating();
-      await watcher.stop();
+      await Promise.all([watcher.stop(), clusterSecrets.stop(), remoteClusters.stop()]);
       await forgetWatcher(redis, config.redisPrefix, runtime.id).catch(() => undefined);
     },
   };
@@ -61,12 +68,26 @@ function startBackgroundWork(
   const intervalMs = config.resyncMs;
   inBackground(
     runtime,
-    keepResyncing({ intervalMs, claim, watcher, queue, log, now: Date.now, inspect, signal }),
+    keepResyncing({
+      what: 'services',
+      intervalMs,
+      claim,
+      watcher,
+      queue,
+      log,
+      now: Date.now,
+      inspect,
+      signal,
+    }),
   );
   inBackground(runtime, watcher.ready.then(inspect));
 }
 
-async function openWatcher(runtime: Runtime, queue: WorkQueue): Promise<LocalWatcher> {
+async function openWatcher(
+  runtime: Runtime,
+  queue: WorkQueue,
+  discovery: LocalDiscovery,
+): Promise<LocalWatcher> {
   const { config, redis, client, clusterUid, log } = runtime;
   const prefix = config.redisPrefix;
   const identities = createIdentityStore(redis, prefix, clusterUid);
@@ -86,6 +107,7 @@ async function openWatcher(runtime: Runtime, queue: WorkQueue): Promise<LocalWat
     now: Date.now,
     random: Math.random,
     report: watchReport(runtime),
+    tapServices: (sink) => discovery.tap(sink),
   });
 }
 
@@ -137,7 +159,9 @@ function startBeating(runtime: Runtime, watcher: LocalWatcher): () => void {
     const kinds = [...watcher.health().kinds];
     const states = Object.fromEntries(kinds.map(([kind, { state }]) => [kind, state.kind]));
     const entry = { id: runtime.id, host: hostname(), pid: process.pid, states };
-    beatWatcher(runtime.redis, runtime.config.redisPrefix, entry).catch(() => undefined);
+    const { redis, clusterUid, config } = runtime;
+    beatWatcher(redis, config.redisPrefix, entry).catch(() => undefined);
+    noteClusterUid(redis, config.redisPrefix, clusterUid).catch(() => undefined);
   };
   const timer = setInterval(beat, BEAT_MS);
   beat();
