@@ -165,19 +165,24 @@ const SERVING = 2;
 const TERMINATING = 4;
 
 function encodeEndpoint(endpoint: RemoteEndpoint, inNamespace: string): readonly unknown[] {
-  const { addresses, targetRef, nodeName = '', zone = '', hostname = '' } = endpoint;
-  const flags =
-    (endpoint.ready ? READY : 0) |
-    (endpoint.serving ? SERVING : 0) |
-    (endpoint.terminating ? TERMINATING : 0);
+  const { addresses, nodeName = '', zone = '', hostname = '' } = endpoint;
   const [only] = addresses;
-  const { kind = '', name = '', uid = '', namespace = inNamespace } = targetRef ?? {};
-  const elsewhere = namespace === inNamespace ? '' : namespace;
-  return trimmed([
-    addresses.length === 1 ? only : addresses,
-    flags,
-    ...[kind, name, uid, nodeName, zone, hostname, elsewhere],
-  ]);
+  const [kind, name, uid, elsewhere] = encodeTarget(endpoint.targetRef, inNamespace);
+  const where = addresses.length === 1 ? only : addresses;
+  const rest = [kind, name, uid, nodeName, zone, hostname, elsewhere];
+  return trimmed([where, flagsOf(endpoint), ...rest]);
+}
+
+function flagsOf({ ready, serving, terminating }: RemoteEndpoint): number {
+  return (ready ? READY : 0) | (serving ? SERVING : 0) | (terminating ? TERMINATING : 0);
+}
+
+type TargetTuple = readonly [kind: string, name: string, uid: string, namespace: string];
+
+function encodeTarget(ref: RemoteEndpoint['targetRef'], inNamespace: string): TargetTuple {
+  if (ref === undefined) return ['', '', '', ''];
+  const { kind, name, uid = '', namespace } = ref;
+  return [kind, name, uid, namespace === inNamespace ? '' : namespace];
 }
 
 function decodeEndpoint(tuple: EndpointTuple, inNamespace: string): RemoteEndpoint {

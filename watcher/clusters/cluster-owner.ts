@@ -9,7 +9,7 @@ import {
   type KindCounts,
   type RemoteWatchSettings,
 } from './generation-watch.ts';
-import type { WatchHealth } from './kind-watch.ts';
+import { reportOf } from './report.ts';
 
 /** What is to be watched of a cluster. */
 export interface ClusterTarget {
@@ -74,23 +74,13 @@ export class ClusterOwner {
     this.#pursue();
   }
 
-  /** As the registry wants it, but for the owner's name; null while it is not known what serves. */
+  /** How the watches are; null while it is not known what serves. */
   report(): Omit<WatchReport, 'owner'> | null {
     const serving = this.#serving;
     if (serving === null) return null;
-    const current = this.#current?.health() ?? UNWATCHED;
-    const next = this.#next?.health() ?? UNWATCHED;
-    return {
-      cluster: this.cluster,
-      serving,
-      working: (this.#next ?? this.#current)?.generation ?? this.#target.generation,
-      healthy: current.healthy,
-      inSync: current.inSync,
-      reason: serving > 0 ? this.#reason(current, next) : next.reason,
-      attempts: Math.max(current.attempts, next.attempts),
-      nextTryAt: current.nextTryAt ?? next.nextTryAt,
-      objects: this.#current?.objects ?? 0,
-    };
+    const wanted = this.#target.generation;
+    const [current, next] = [this.#current, this.#next];
+    return reportOf({ cluster: this.cluster, serving, wanted, current, next });
   }
 
   /** Of the watches that there are now. */
@@ -105,13 +95,6 @@ export class ClusterOwner {
     this.#current = this.#next = null;
     await this.#stepping;
     await Promise.all(this.#retiring);
-  }
-
-  #reason(current: WatchHealth, next: WatchHealth): string {
-    if (this.#current === null) return next.reason === '' ? NOT_WATCHED : next.reason;
-    if (!current.healthy) return current.reason === '' ? NOT_ANSWERED : current.reason;
-    if (next.reason === '') return '';
-    return `the Secret's new content does not come in sync, so the one before it stays: ${next.reason}`;
   }
 
   #pursue(): void {
@@ -259,14 +242,3 @@ export class ClusterOwner {
     this.#tidied = serving;
   }
 }
-
-const NOT_WATCHED = 'what is served is watched no longer; the present content is being listed';
-const NOT_ANSWERED = 'the cluster does not answer; its lists and watches are being begun anew';
-
-const UNWATCHED: WatchHealth = {
-  inSync: false,
-  healthy: false,
-  reason: '',
-  attempts: 0,
-  nextTryAt: null,
-};

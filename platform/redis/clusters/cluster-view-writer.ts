@@ -1,6 +1,6 @@
 import type { Redis } from 'ioredis';
 import type { EncodedRemote } from '../../../core/remote-codec.ts';
-import type { RemoteKind } from '../../../core/remote-records.ts';
+import { REMOTE_KINDS, type RemoteKind } from '../../../core/remote-records.ts';
 import { loadClusterScript, runScript } from '../scripts.ts';
 import { TOMBSTONE_TTL_MS } from '../view/keys.ts';
 import { changesChannel, clusterViewBase, generationsKey, servingKey } from './keys.ts';
@@ -87,7 +87,6 @@ const SCRIPTS = {
 /** Names in one message at most; more are told as "all". */
 const MAX_NAMES_TOLD = 500;
 const NAMES_A_STEP = 300;
-const KINDS: readonly RemoteKind[] = ['service', 'slice', 'workload'];
 
 /** All methods reject with ioredis' error while Redis is away. */
 export function createClusterViewWriter(
@@ -119,19 +118,23 @@ export function createClusterViewWriter(
       const marked = await runScript(redis, SCRIPTS.markSynced, [meta], [base, kind, rv]);
       if (marked !== 1) throw closed();
     },
-    isSynced: async () => {
-      const marks = await redis.hmget(meta, ...KINDS.map((kind) => `synced:${kind}`));
-      return marks.every((mark) => mark === '1');
-    },
+    isSynced: () => allSynced(redis, meta),
     promote: async () => {
       const args = [base, channel, cluster, generation];
       return (await runScript(redis, SCRIPTS.promote, [serving], args)) === 1;
     },
-    objects: async () => {
-      const counts = await Promise.all(KINDS.map((kind) => redis.hlen(`${base}${kind}`)));
-      return counts.reduce((sum, count) => sum + count, 0);
-    },
+    objects: () => countObjects(redis, base),
   };
+}
+
+async function allSynced(redis: Redis, meta: string): Promise<boolean> {
+  const marks = await redis.hmget(meta, ...REMOTE_KINDS.map((kind) => `synced:${kind}`));
+  return marks.every((mark) => mark === '1');
+}
+
+async function countObjects(redis: Redis, base: string): Promise<number> {
+  const counts = await Promise.all(REMOTE_KINDS.map((kind) => redis.hlen(`${base}${kind}`)));
+  return counts.reduce((sum, count) => sum + count, 0);
 }
 
 function toArguments(change: RemoteChange): string[] {
@@ -152,11 +155,11 @@ function readApplied(reply: unknown, closed: () => Error): RemoteApplied {
 function readMeta(fields: readonly string[]): OpenedView {
   const meta = new Map<string, string>();
   for (let at = 0; at < fields.length; at += 2) meta.set(fields[at] ?? '', fields[at + 1] ?? '');
-  const positions = KINDS.flatMap((kind) => {
+  const positions = REMOTE_KINDS.flatMap((kind) => {
     const rv = meta.get(`rv:${kind}`);
     return rv === undefined ? [] : [[kind, rv] as const];
   });
-  const synced = KINDS.filter((kind) => meta.get(`synced:${kind}`) === '1');
+  const synced = REMOTE_KINDS.filter((kind) => meta.get(`synced:${kind}`) === '1');
   return { synced: new Set(synced), positions: new Map(positions) };
 }
 
