@@ -1,7 +1,7 @@
 import { stringify } from 'yaml';
-import { describeError, InvalidInputError } from '../../core/errors.ts';
+import { InvalidInputError } from '../../core/errors.ts';
+import { probeCluster } from '../../functions/probe-cluster.ts';
 import type { Config } from '../../platform/config.ts';
-import type { KubeClient } from '../../platform/kube/client.ts';
 import { readClusterSecret, type ClusterContent } from '../../platform/kube/cluster-secret.ts';
 import { loadKubeConfig, type KubeAccess } from '../../platform/kube/kubeconfig.ts';
 import type { CommandInput, Io } from '../command.ts';
@@ -11,6 +11,7 @@ import { applySecret, inspectNamespace } from '../link/local-secret.ts';
 import { linkOptions, type LinkOptions } from '../link/options.ts';
 import { applyRbac, checkRights, requestToken } from '../link/remote-account.ts';
 import { withClient } from '../roles/clients.ts';
+import { clusterPolicy } from '../roles/cluster-policy.ts';
 
 /** No credential: stands in for the token until there is one. */
 const NO_TOKEN_YET = 'to-be-asked-for';
@@ -67,7 +68,7 @@ function makeSecret(linking: Linking): Promise<ClusterSecretManifest> {
     tell(`the token is ${validity(options, token.expiresAt)}`);
     const { secret, content } = await judge(linking, token.token);
     await withClient(config, { ...remote, credentials: content.access.credentials }, (account) =>
-      checkRights(account, io),
+      checkRights(account, io.signal),
     );
     tell('rights: all that discovery needs, tried with that token');
     if (options.server !== undefined) await tryAddress(linking, content);
@@ -80,14 +81,9 @@ async function judge(
   { config, options, remote }: Linking,
   token: string,
 ): Promise<{ readonly secret: ClusterSecretManifest; readonly content: ClusterContent }> {
-  const policy = {
-    allowLoopback: config.clustersAllowLoopback,
-    allowInsecureTls: config.clustersAllowInsecureTls,
-    allowHosts: config.clustersAllowHosts,
-  };
   const secret = clusterSecret(options, remote, token);
   try {
-    return { secret, content: await readClusterSecret(secret, policy) };
+    return { secret, content: await readClusterSecret(secret, clusterPolicy(config)) };
   } catch (error) {
     if (!(error instanceof InvalidInputError)) throw error;
     const hint = error.field === 'server' ? '; --server puts another address into the Secret' : '';
@@ -105,15 +101,12 @@ function validity({ tokenHours }: LinkOptions, expiresAt: number): string {
 
 /** The address of --server is for the served cluster; where this command runs it may lead nowhere. */
 async function tryAddress({ config, io, tell }: Linking, content: ClusterContent): Promise<void> {
-  await withClient(config, content.access, async (client: KubeClient) => {
-    try {
-      await client.get('/version', { what: `get /version on ${client.server}`, signal: io.signal });
-      tell(`${client.server}: answers`);
-    } catch (error) {
-      io.signal.throwIfAborted();
-      tell(
-        `${client.server}: does not answer from here, so it was not tried: ${describeError(error)}`,
-      );
-    }
-  });
+  const probe = await withClient(config, content.access, (client) =>
+    probeCluster(client, io.signal),
+  );
+  tell(
+    probe.ok
+      ? `${content.server}: answers`
+      : `${content.server}: not tried, as it does not answer from here: ${probe.reason}`,
+  );
 }

@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { ApiError, isNotFound } from '../../core/errors.ts';
+import { probeCluster } from '../../functions/probe-cluster.ts';
 import type { KubeClient } from '../../platform/kube/client.ts';
-import type { Io } from '../command.ts';
 import { CommandError } from '../failures.ts';
 import { serverSideApply } from '../server-side-apply.ts';
 import type { LinkOptions } from './options.ts';
@@ -97,52 +97,21 @@ export async function requestToken(
   }
 }
 
-/** Verbs that remote discovery needs of each kind. */
-const VERBS = ['get', 'list', 'watch'] as const;
-const KINDS = [
-  { group: '', resource: 'services' },
-  { group: 'discovery.k8s.io', resource: 'endpointslices' },
-  { group: 'workload.linkerd.io', resource: 'externalworkloads' },
-] as const;
-
 /** Rights take a moment from their grant to the authorizer; ms. */
 const RIGHTS_TIMEOUT_MS = 10_000;
 const POLL_MS = 200;
-const REVIEWS = '/apis/authorization.k8s.io/v1/selfsubjectaccessreviews';
 
 /**
- * Waits until the account of `client` has every right that it needs.
+ * Waits until the account of `client` gets through the probe that workers make of a cluster Secret.
  *
- * @throws CommandError that lists what it lacks.
+ * @throws CommandError in the probe's words, such as the rights that are missing.
  */
-export async function checkRights(client: KubeClient, io: Io): Promise<void> {
+export async function checkRights(client: KubeClient, signal: AbortSignal): Promise<void> {
   const deadline = performance.now() + RIGHTS_TIMEOUT_MS;
   for (;;) {
-    const lacking = await missingRights(client, io.signal);
-    if (lacking.length === 0) return;
-    if (performance.now() > deadline) {
-      throw new CommandError(
-        `the account on ${client.server} lacks these rights: ${lacking.join(', ')}; ` +
-          'infra/rbac/remote.yaml grants them',
-      );
-    }
-    await delay(POLL_MS, undefined, { signal: io.signal });
+    const probe = await probeCluster(client, signal);
+    if (probe.ok) return;
+    if (performance.now() > deadline) throw new CommandError(probe.reason);
+    await delay(POLL_MS, undefined, { signal });
   }
-}
-
-async function missingRights(client: KubeClient, signal: AbortSignal): Promise<string[]> {
-  const wanted = KINDS.flatMap((kind) => VERBS.map((verb) => ({ ...kind, verb })));
-  const answers = await Promise.all(
-    wanted.map(async (attributes) => {
-      const what = `ask ${client.server} for the rights of the account`;
-      const body = { spec: { resourceAttributes: attributes } };
-      const { status } = await client.create<{ readonly status?: { readonly allowed?: boolean } }>(
-        REVIEWS,
-        body,
-        { what, signal },
-      );
-      return status?.allowed === true ? [] : [`${attributes.verb} ${attributes.resource}`];
-    }),
-  );
-  return answers.flat();
 }
