@@ -87,8 +87,12 @@ export const COMMANDS: readonly Command[] = [
       { name: 'cluster', shown: 'CLUSTER', kind: 'text', optional: true },
       { name: 'key', shown: 'NS/SERVICE', kind: 'text', optional: true },
     ],
-    flags: [],
-    settings: [...ROLE, ...LOOKUP],
+    flags: [
+      { flags: '--port <port>', help: 'only endpoints with this port, by name or number' },
+      { flags: '--watch', help: 'go on, and print what changes' },
+      output,
+    ],
+    settings: [...REDIS, ...HTTP, ...LOG, ...LOOKUP],
     load: () => import('./commands/lookup.ts'),
   },
   {

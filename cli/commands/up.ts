@@ -1,5 +1,6 @@
 import type { CommandInput, Io } from '../command.ts';
 import { redisForUp } from '../roles/redis.ts';
+import type { Role, Runtime } from '../roles/runtime.ts';
 
 /** `tether up`: all roles in one process, with a Redis of its own where none is configured. */
 export async function run({ config }: CommandInput, { signal }: Io): Promise<number> {
@@ -15,13 +16,27 @@ export async function run({ config }: CommandInput, { signal }: Io): Promise<num
       config,
       redisUrl,
       signal,
-      // In this order they stop: no new keys first, then the runs under way.
-      start: async (runtime) => [await startWatcherRole(runtime), await startWorkerRole(runtime)],
+      start: async (runtime) =>
+        withLookup(runtime, [await startWatcherRole(runtime), await startWorkerRole(runtime)]),
     });
   } finally {
     await starting.then((redis) => redis.stop());
   }
   return 0;
+}
+
+/**
+ * Look-ups are loaded once the others are at work. In the order given they stop: no new keys first, then
+ * the runs under way.
+ */
+async function withLookup(runtime: Runtime, others: readonly Role[]): Promise<readonly Role[]> {
+  try {
+    const { startLookupRole } = await import('../roles/lookup-role.ts');
+    return [...others, await startLookupRole(runtime)];
+  } catch (error) {
+    for (const role of others) await role.stop();
+    throw error;
+  }
 }
 
 async function loadRoles() {

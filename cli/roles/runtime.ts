@@ -10,13 +10,15 @@ import {
   createClusterRegistry,
   type ClusterRegistry,
 } from '../../platform/redis/clusters/registry.ts';
-import type { Check } from '../../platform/telemetry/health.ts';
 import { openQueue, type WorkQueue } from '../../platform/redis/queue/work-queue.ts';
 import { createStuckKeys, type StuckKeys } from '../../platform/redis/stuck.ts';
 import { createLogger, type OwnedLogger } from '../../platform/telemetry/logger.ts';
 import { createMetrics, type Metrics, type SharedState } from '../../platform/telemetry/metrics.ts';
 import { kubeOptions } from './clients.ts';
 import { readClusterUid } from './cluster-uid.ts';
+import { serveRoles, type Role } from './serve.ts';
+
+export type { Role } from './serve.ts';
 
 /** What every role of a process stands on. */
 export interface Runtime {
@@ -38,15 +40,6 @@ export interface Runtime {
   readonly signal: AbortSignal;
   /** `listener` is called whenever Redis is back after it was away. */
   onRedisBack(listener: () => void): void;
-}
-
-/** A role of a process, running. */
-export interface Role {
-  readonly liveness: readonly Check[];
-  readonly readiness: readonly Check[];
-  /** Resolves when the role does its work. */
-  readonly ready: Promise<void>;
-  stop(): Promise<void>;
 }
 
 export interface RunOptions {
@@ -88,7 +81,8 @@ export async function runRoles(options: RunOptions): Promise<void> {
     const clusters = createClusterRegistry(redis, config.redisPrefix);
     metrics.shareFrom(() => readShared(queue, stuck, clusters));
     const shared = { config, redisUrl, redis, queue, stuck, client, clusterUid };
-    await serve({ ...shared, log, metrics, events, id, signal, onRedisBack }, options.start);
+    const runtime = { ...shared, log, metrics, events, id, signal, onRedisBack };
+    await serveRoles(runtime, () => options.start(runtime));
     await queue.close();
   } finally {
     await client.close();
@@ -105,33 +99,4 @@ async function readShared(
   const reads = [queue.counts(), stuck.list(), registry.snapshot()] as const;
   const [counts, keys, clusters] = await Promise.all(reads);
   return { depth: counts.waiting + counts.prioritized, stuck: keys.length, clusters };
-}
-
-async function serve(runtime: Runtime, start: RunOptions['start']): Promise<void> {
-  const { config, log, metrics, signal } = runtime;
-  const roles = await start(runtime);
-  try {
-    // Not needed for work to begin, and node:http takes a while to load.
-    const { startHttpServer } = await import('../../platform/telemetry/http-server.ts');
-    const liveness = roles.flatMap((role) => role.liveness);
-    const readiness = roles.flatMap((role) => role.readiness);
-    const { httpHost: host, httpPort: port } = config;
-    const server = await startHttpServer({ host, port, liveness, readiness, metrics, log });
-    try {
-      void Promise.all(roles.map((role) => role.ready)).then(() => log.info({}, 'ready'));
-      await aborted(signal);
-      log.info({}, 'stopping');
-    } finally {
-      await server.close();
-    }
-  } finally {
-    for (const role of roles) await role.stop();
-  }
-}
-
-function aborted(signal: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    if (signal.aborted) resolve();
-    else signal.addEventListener('abort', () => resolve(), { once: true });
-  });
 }

@@ -1,7 +1,7 @@
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
-import { TetherError } from '../../core/errors.ts';
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { Logger } from '../../core/logger.ts';
 import { runChecks, type Check } from './health.ts';
+import { listenOn } from './listen.ts';
 
 export interface HttpServerOptions {
   /** '*': every address. */
@@ -25,17 +25,6 @@ export interface HttpServer {
   close(): Promise<void>;
 }
 
-/** The port for metrics and health cannot be had; the message names it and says what to do. */
-export class ListenError extends TetherError {
-  readonly code = 'Listen';
-  readonly port: number;
-  constructor(host: string, port: number, cause: NodeJS.ErrnoException) {
-    super(`--http-port: ${explainListen(host, port, cause)}`, { cause });
-    this.name = 'ListenError';
-    this.port = port;
-  }
-}
-
 /**
  * Serves `/healthz`, `/readyz` and `/metrics`, and logs where.
  *
@@ -51,8 +40,8 @@ export async function startHttpServer(options: HttpServerOptions): Promise<HttpS
   // Whoever scrapes keeps a connection; nobody needs minutes to send a GET.
   server.requestTimeout = 10_000;
   server.headersTimeout = 10_000;
-  const port = await listen(server, options.host, options.port);
-  const url = `http://${urlHost(options.host)}:${port}`;
+  const { host, port: wanted } = options;
+  const { port, url } = await listenOn(server, { ...LISTEN, host, port: wanted });
   options.log.info({ url, port }, 'serving /healthz, /readyz and /metrics');
   return {
     port,
@@ -102,35 +91,4 @@ function reply(response: ServerResponse, status: number, type: string, body: str
   response.end(body);
 }
 
-function listen(server: Server, host: string, port: number): Promise<number> {
-  return new Promise((resolve, reject) => {
-    server.once('error', (error: NodeJS.ErrnoException) =>
-      reject(new ListenError(host, port, error)),
-    );
-    // Without a host Node takes every address, of both families where there are two.
-    server.listen({ port, ...(host === '*' ? {} : { host }) }, () => {
-      const address = server.address();
-      resolve(typeof address === 'object' && address !== null ? address.port : port);
-    });
-  });
-}
-
-function urlHost(host: string): string {
-  if (host === '*') return 'localhost';
-  return host.includes(':') ? `[${host}]` : host;
-}
-
-function explainListen(host: string, port: number, cause: NodeJS.ErrnoException): string {
-  const where = host === '*' ? `port ${port}` : `port ${port} of ${host}`;
-  switch (cause.code ?? '') {
-    case 'EADDRINUSE':
-      return `${where} is in use; choose another one, or 0 for any that is free`;
-    case 'EACCES':
-      return `this user may not listen on ${where}; choose one from 1024 on, or 0 for any free one`;
-    case 'EADDRNOTAVAIL':
-    case 'ENOTFOUND':
-      return `${host} is no address of this machine; set --http-host to one that is, or to "*"`;
-    default:
-      return `cannot listen on ${where}: ${cause.message}`;
-  }
-}
+const LISTEN = { flag: 'http-port', hostFlag: 'http-host' };

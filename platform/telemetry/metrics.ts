@@ -13,6 +13,7 @@ import {
   createClusterWatchMetrics,
   type ClusterWatchMetrics,
 } from './metrics/cluster-watch-metrics.ts';
+import { createLookupMetrics, type LookupMetrics } from './metrics/lookup-metrics.ts';
 import { createQueueMetrics, type QueueMetrics } from './metrics/queue-metrics.ts';
 import { createServiceState } from './metrics/service-state.ts';
 import { createWatchMetrics, type WatchMetrics } from './metrics/watch-metrics.ts';
@@ -49,6 +50,7 @@ export interface Metrics {
   readonly watch: WatchMetrics;
   readonly cluster: ClusterMetrics;
   readonly clusterWatch: ClusterWatchMetrics;
+  readonly lookup: LookupMetrics;
   /** What became of a Kubernetes Event; fits `observe` of createEventSink. */
   readonly onEvent: (result: EventResult) => void;
   /** Says where shared state comes from; null while Redis does not answer, within a second. */
@@ -87,8 +89,11 @@ export function createMetrics(options: MetricsOptions = {}): Metrics {
   const watch = createWatchMetrics();
   const cluster = createClusterMetrics(() => shared?.clusters ?? null);
   const clusterWatch = createClusterWatchMetrics();
+  const lookup = createLookupMetrics();
   const events = eventCounter();
-  const groups = [queue, runs, services, api, watch, cluster, clusterWatch].map((group) => group.families);
+  const groups = [queue, runs, services, api, watch, cluster, clusterWatch, lookup].map(
+    (group) => group.families,
+  );
   const families = [...groups.flat(), events, ...sharedGauges(() => shared)];
   return {
     queue: queue.record,
@@ -103,6 +108,7 @@ export function createMetrics(options: MetricsOptions = {}): Metrics {
     watch: watch.record,
     cluster: cluster.record,
     clusterWatch: clusterWatch.record,
+    lookup: lookup.record,
     onEvent: (result) => events.add(1, result),
     shareFrom: (read) => void (readShared = read),
     render: async () => {

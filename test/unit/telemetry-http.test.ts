@@ -6,11 +6,8 @@ import {
   runChecks,
   type Check,
 } from '../../platform/telemetry/health.ts';
-import {
-  ListenError,
-  startHttpServer,
-  type HttpServer,
-} from '../../platform/telemetry/http-server.ts';
+import { startHttpServer, type HttpServer } from '../../platform/telemetry/http-server.ts';
+import { ListenError } from '../../platform/telemetry/listen.ts';
 
 const servers: HttpServer[] = [];
 afterEach(async () => {

@@ -1,0 +1,71 @@
+import type { Redis } from 'ioredis';
+import { decodeService } from '../../../core/codec.ts';
+import type { ObjectKey } from '../../../core/object-key.ts';
+import type { ServiceRecord } from '../../../core/records.ts';
+import { currentIdentity } from './identity.ts';
+import { namespacesKey, viewBase, type ViewKeys } from './keys.ts';
+
+/** Services of the served cluster, for who knows its Redis alone. */
+export interface LocalServices {
+  /**
+   * Reads these Services, in the same order. Rejects while Redis is away.
+   */
+  read(keys: readonly ObjectKey[]): Promise<readonly LocalReading[]>;
+}
+
+export interface LocalReading {
+  /** Whether watchers keep this namespace's Services up to date; if not, `service` may be outdated. */
+  readonly inSync: boolean;
+  readonly service: ServiceRecord | null;
+}
+
+/** Which cluster's objects the view of this install holds: the UID of its kube-system namespace. */
+function clusterUidKey(prefix: string): string {
+  return `{${prefix}}:cluster-uid`;
+}
+
+/** Told by watchers, so that look-ups need no API server. */
+export async function noteClusterUid(redis: Redis, prefix: string, uid: string): Promise<void> {
+  await redis.set(clusterUidKey(prefix), uid);
+}
+
+export function createLocalServices(redis: Redis, prefix: string): LocalServices {
+  return {
+    read: async (keys) => {
+      const uid = await redis.get(clusterUidKey(prefix));
+      if (uid === null) return keys.map(() => UNKNOWN);
+      const identity = await currentIdentity(redis, prefix, uid);
+      return Promise.all(keys.map((key) => readOne(redis, { prefix, identity }, key)));
+    },
+  };
+}
+
+const UNKNOWN: LocalReading = { inSync: false, service: null };
+
+async function readOne(
+  redis: Redis,
+  view: ViewKeys,
+  { namespace, name }: ObjectKey,
+): Promise<LocalReading> {
+  const [marked, text] = await Promise.all([
+    isMarked(redis, view, namespace),
+    redis.hget(`${viewBase(view, namespace)}service`, name),
+  ]);
+  const service = text === null ? null : decodeService(text);
+  return { inSync: marked || (await isKnownEmpty(redis, view, namespace)), service };
+}
+
+async function isMarked(redis: Redis, view: ViewKeys, namespace: string): Promise<boolean> {
+  return (await redis.exists(`${viewBase(view, namespace)}m:service`)) === 1;
+}
+
+/** A namespace without objects has no mark of its own; others tell whether the view is in sync. */
+async function isKnownEmpty(redis: Redis, view: ViewKeys, namespace: string): Promise<boolean> {
+  const all = namespacesKey(view);
+  if ((await redis.sismember(all, namespace)) === 1) return false;
+  const some = await redis.srandmember(all, SAMPLE);
+  const marks = await Promise.all(some.map((other) => isMarked(redis, view, other)));
+  return marks.includes(true);
+}
+
+const SAMPLE = 5;
