@@ -60,6 +60,7 @@ export function startRemoteClusters(
     log,
     random: Math.random,
   });
+  runtime.onRedisBack(() => manager.compareAll('the connection to Redis was lost'));
   metrics.clusterWatch.watchesFrom(() => manager.counts());
   const stopListening = openRegistryFeed(redisUrl, prefix, () => manager.look(), log);
   return {

@@ -70,6 +70,11 @@ export class ClusterManager {
     });
   }
 
+  /** Redis may have lost what it was told: compares the clusters with their views. */
+  compareAll(reason: string): void {
+    for (const owner of this.#owners.values()) owner.compare(reason);
+  }
+
   /** Of the clusters that this process watches now. */
   counts(): readonly (readonly [cluster: string, counts: readonly KindCounts[]])[] {
     return [...this.#owners].map(([cluster, owner]) => [cluster, owner.counts()] as const);
@@ -111,9 +116,9 @@ export class ClusterManager {
 
   async #lookOnce(): Promise<void> {
     if (this.#members.length === 0) return;
-    const { registry, purger } = this.#deps;
+    const { registry } = this.#deps;
     // Before the decisions: what is not among them and has no higher number is gone.
-    const upTo = await purger.lastGeneration();
+    const upTo = await registry.lastGeneration();
     const [decisions, watches] = await Promise.all([registry.decisions(), registry.watches()]);
     if (this.#stopped) return;
     const targets = this.#targets(decisions);

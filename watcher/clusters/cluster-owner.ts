@@ -83,6 +83,11 @@ export class ClusterOwner {
     return reportOf({ cluster: this.cluster, serving, wanted, current, next });
   }
 
+  /** Lists everything again, where anything is watched. */
+  compare(reason: string): void {
+    for (const watch of [this.#current, this.#next]) watch?.compare(reason);
+  }
+
   /** Of the watches that there are now. */
   counts(): KindCounts[] {
     return (this.#current ?? this.#next)?.counts() ?? [];
@@ -135,7 +140,8 @@ export class ClusterOwner {
   #follow(serving: number): void {
     this.#serving = serving;
     if (this.#current?.generation === serving) return;
-    if (this.#current !== null) this.#retire(this.#current, true);
+    // Where Redis lost its data the same generation is begun anew.
+    if (this.#current !== null) this.#retire(this.#current, this.#current.generation < serving);
     this.#current = null;
     if (this.#next?.generation !== serving) return;
     this.#current = this.#next;

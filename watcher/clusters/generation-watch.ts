@@ -110,6 +110,11 @@ export class GenerationWatch {
     };
   }
 
+  /** Lists everything again, without waiting for it. */
+  compare(reason: string): void {
+    for (const kind of this.#all()) void kind.relist(reason);
+  }
+
   counts(): KindCounts[] {
     return [...this.#kinds].map(([kind, watch]) => ({ kind, ...watch.counts() }));
   }

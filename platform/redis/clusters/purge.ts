@@ -4,7 +4,6 @@ import {
   changesChannel,
   clusterViewBase,
   clusterViewsBase,
-  generationKey,
   generationsKey,
   servingKey,
 } from './keys.ts';
@@ -13,8 +12,6 @@ import {
 export interface ClusterPurger {
   /** The generation that look-ups read; 0 while there is none. */
   serving(cluster: string): Promise<number>;
-  /** The last generation that any content was given; what comes later has a higher number. */
-  lastGeneration(): Promise<number>;
   /** Drops one generation, unless it is the one that serves. */
   purge(cluster: string, generation: number): Promise<void>;
   /** Drops every generation that is older than the one that serves. */
@@ -56,7 +53,6 @@ export function createClusterPurger(redis: Redis, prefix: string): ClusterPurger
   };
   return {
     serving: async (cluster) => Number((await redis.get(servingKey(prefix, cluster))) ?? 0),
-    lastGeneration: async () => Number((await redis.get(generationKey(prefix))) ?? 0),
     purge: (cluster, generation) => closeAndDrop(cluster, 'one', generation),
     purgeOlder: (cluster) => closeAndDrop(cluster, 'older', 0),
     purgeCluster: (cluster, upTo) => closeAndDrop(cluster, 'gone', upTo),

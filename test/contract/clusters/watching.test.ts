@@ -1,0 +1,244 @@
+import { describe, expect, it } from '@jest/globals';
+import type { ApiObject } from '../../../core/api-objects.ts';
+import { LOCAL_CLUSTER } from '../../../core/names.ts';
+import { createKubeClient } from '../../../platform/kube/client.ts';
+import { staticCredentials } from '../../../platform/kube/credentials.ts';
+import { createClusterViewReader } from '../../../platform/redis/clusters/cluster-view-reader.ts';
+import { DOUBLE_TOKEN } from '../../support/api-double.ts';
+import { eventually } from '../../support/eventually.ts';
+import { linkedRig, watchesBecome, webService, webSlice } from '../../support/linked-rig.ts';
+import { answer, blackHole, html, refuse } from '../../support/misbehaving-api.ts';
+
+const rig = linkedRig();
+
+const IDENTITY = { identity: 'spiffe://root.east/vm', serverName: 'vm.east' };
+const workload = {
+  metadata: { namespace: 'shop', name: 'vm' },
+  spec: { meshTLS: IDENTITY },
+} as ApiObject;
+
+describe('a linked cluster', () => {
+  it('comes into the view, and what changes there follows', async () => {
+    const east = await rig.cluster();
+    east.put('services', webService());
+    east.put('endpointslices', webSlice('web-1', ['10.1.0.1']));
+    rig.watcher();
+    const generation = await rig.link('east', east);
+    await rig.becomes('east', ['10.1.0.1']);
+    await rig.watchBecomes('east', { serving: generation, healthy: true, reason: '', objects: 2 });
+    east.put('endpointslices', webSlice('web-2', ['10.1.0.2']));
+    await rig.becomes('east', ['10.1.0.1', '10.1.0.2']);
+    east.remove('endpointslices', 'shop', 'web-1');
+    await rig.becomes('east', ['10.1.0.2']);
+  });
+
+  it('keeps the mTLS identity of its ExternalWorkloads', async () => {
+    const east = await rig.cluster();
+    const slice = webSlice('web-1', []) as { endpoints: object[] };
+    slice.endpoints = [
+      {
+        addresses: ['10.1.0.1'],
+        targetRef: { kind: 'ExternalWorkload', namespace: 'shop', name: 'vm' },
+      },
+    ];
+    east.put('endpointslices', slice as ApiObject);
+    east.put('externalworkloads', workload);
+    rig.watcher();
+    await rig.link('east', east);
+    const reader = createClusterViewReader(rig.redis, rig.prefix);
+    await eventually(async () => {
+      const { workloads } = await reader.readService('east', 'shop/web');
+      expect(workloads.get('shop/vm')).toMatchObject(IDENTITY);
+    });
+  });
+
+  it('drops a slice whose label goes, and moves one whose label changes', async () => {
+    const east = await rig.cluster();
+    east.put('endpointslices', webSlice('web-1', ['10.1.0.1']));
+    east.put('endpointslices', webSlice('web-2', ['10.1.0.2']));
+    rig.watcher();
+    await rig.link('east', east);
+    await rig.becomes('east', ['10.1.0.1', '10.1.0.2']);
+    const { metadata, ...rest } = webSlice('web-1', ['10.1.0.1']);
+    east.put('endpointslices', { ...rest, metadata: { ...metadata, labels: {} } });
+    await rig.becomes('east', ['10.1.0.2']);
+  });
+});
+
+describe('clusters start side by side', () => {
+  it('whatever the others do: silence, 401, HTML, garbage, a server that is not there', async () => {
+    const bad = {
+      hole: blackHole,
+      unauthorised: refuse(401, { reason: 'Unauthorized' }),
+      portal: html(200),
+      garbage: answer(200, '{"items": 5', { 'content-type': 'application/json' }),
+      empty: answer(200, '{}', { 'content-type': 'application/json' }),
+    };
+    rig.watcher();
+    for (const [name, behaviour] of Object.entries(bad)) {
+      const double = await rig.cluster();
+      double.misbehave(behaviour);
+      await rig.link(name, double);
+    }
+    await rig.link('nobody', { url: 'http://127.0.0.1:9' });
+    const east = await rig.cluster();
+    east.put('endpointslices', webSlice('web-1', ['10.1.0.1']));
+    await rig.link('east', east);
+    await rig.becomes('east', ['10.1.0.1']);
+    await rig.watchBecomes('east', { healthy: true });
+    for (const name of [...Object.keys(bad), 'nobody']) {
+      const watch = await rig.watchBecomes(name, {
+        serving: 0,
+        healthy: false,
+        reason: expect.stringMatching(/./) as unknown as string,
+      });
+      expect(watch.attempts).toBeGreaterThan(0);
+    }
+  });
+
+  it('and one that had been bad comes in sync once it is good', async () => {
+    const east = await rig.cluster();
+    east.put('endpointslices', webSlice('web-1', ['10.1.0.1']));
+    east.misbehave(refuse(503));
+    rig.watcher();
+    await rig.link('east', east);
+    await rig.watchBecomes('east', { serving: 0, reason: expect.stringMatching('503') as never });
+    east.misbehave(undefined);
+    await rig.becomes('east', ['10.1.0.1']);
+  });
+});
+
+describe('a cluster that lacks a kind', () => {
+  it('is in sync without ExternalWorkloads, and takes them in when they come (report 75)', async () => {
+    const east = await rig.cluster();
+    east.unserved.add('externalworkloads');
+    east.put('endpointslices', webSlice('web-1', ['10.1.0.1']));
+    rig.watcher();
+    await rig.link('east', east);
+    await rig.becomes('east', ['10.1.0.1']);
+    await rig.watchBecomes('east', { healthy: true, reason: '', objects: 1 });
+    east.unserved.clear();
+    east.put('externalworkloads', workload);
+    await rig.watchBecomes('east', { healthy: true, objects: 2 });
+  });
+
+  it('is not in sync without EndpointSlices, and says why (report 73)', async () => {
+    const east = await rig.cluster();
+    east.unserved.add('endpointslices');
+    rig.watcher();
+    await rig.link('east', east);
+    const reason = expect.stringMatching('endpointslices of cluster east') as unknown as string;
+    await rig.watchBecomes('east', { serving: 0, healthy: false, reason });
+  });
+});
+
+describe('watchers share the clusters', () => {
+  it('each watched by one, and all by those who are left', async () => {
+    const doubles = await Promise.all(Array.from({ length: 6 }, () => rig.cluster()));
+    const watchers = [rig.watcher(), rig.watcher(), rig.watcher()];
+    await Promise.all(doubles.map((double, at) => rig.link(`c-${at}`, double)));
+    const once = (): Promise<void[]> =>
+      Promise.all(doubles.map((double) => watchesBecome(double, 3)));
+    await once();
+    expect(watchers.map((one) => one.counts().length).reduce((a, b) => a + b)).toBe(6);
+    await watchers[0]?.stop();
+    await once();
+    await watchers[1]?.stop();
+    await once();
+    expect(watchers[2]?.counts()).toHaveLength(6);
+  });
+
+  it('and hand over without a moment in which nobody watches', async () => {
+    const east = await rig.cluster();
+    rig.watcher({ id: 'first' });
+    await rig.link('east', east);
+    await rig.watchBecomes('east', { owner: 'first', healthy: true });
+    let least = Infinity;
+    const timer = setInterval(() => (least = Math.min(least, east.openWatches)), 1);
+    // Of enough newcomers one is to own it.
+    for (let at = 0; at < 8; at++) rig.watcher({ id: `other-${at}` });
+    await eventually(async () => {
+      const watch = await rig.watch('east');
+      expect(watch?.owner).not.toBe('first');
+      expect(watch?.syncedAt).toBe(watch?.at);
+      expect(east.openWatches).toBe(3);
+    });
+    clearInterval(timer);
+    expect(least).toBe(3);
+  });
+
+  it('or watch each by two, one of which may go', async () => {
+    const east = await rig.cluster();
+    const watchers = [rig.watcher({ owners: 2 }), rig.watcher({ owners: 2 })];
+    await rig.link('east', east);
+    await watchesBecome(east, 6);
+    east.put('endpointslices', webSlice('web-1', ['10.1.0.1']));
+    await rig.becomes('east', ['10.1.0.1']);
+    await watchers[0]?.stop();
+    await watchesBecome(east, 3);
+    east.put('endpointslices', webSlice('web-1', ['10.1.0.2']));
+    await rig.becomes('east', ['10.1.0.2']);
+    await rig.watchBecomes('east', { healthy: true });
+  });
+});
+
+describe('a watcher that takes over', () => {
+  it('starts from the view, and repairs what changed meanwhile', async () => {
+    const east = await rig.cluster();
+    east.put('endpointslices', webSlice('web-1', ['10.1.0.1']));
+    east.put('endpointslices', webSlice('web-2', ['10.1.0.2']));
+    const first = rig.watcher();
+    const generation = await rig.link('east', east);
+    await rig.watchBecomes('east', { serving: generation, healthy: true, objects: 2 });
+    await first.stop();
+    expect(await rig.read('east')).toEqual({ generation, ips: ['10.1.0.1', '10.1.0.2'] });
+    east.remove('endpointslices', 'shop', 'web-1');
+    east.put('endpointslices', webSlice('web-3', ['10.1.0.3']));
+    rig.watcher();
+    const { generation: after } = await rig.becomes('east', ['10.1.0.2', '10.1.0.3']);
+    expect(after).toBe(generation);
+  });
+
+  it('waits for the registry where the Secret has changed since, and answers stay', async () => {
+    const east = await rig.cluster();
+    east.put('endpointslices', webSlice('web-1', ['10.1.0.1']));
+    const first = rig.watcher();
+    const generation = await rig.link('east', east);
+    await rig.watchBecomes('east', { healthy: true });
+    await first.stop();
+    rig.overwrite('east');
+    rig.watcher();
+    const reason = expect.stringMatching('the Secret holds something else') as unknown as string;
+    await rig.watchBecomes('east', { serving: generation, healthy: false, reason });
+    expect((await rig.read('east')).ips).toEqual(['10.1.0.1']);
+    const next = await rig.link('east', east);
+    await rig.watchBecomes('east', { serving: next, healthy: true });
+  });
+});
+
+describe('the served cluster', () => {
+  it('is watched as a linked one while a federated Service has members there', async () => {
+    const served = await rig.cluster();
+    served.put('endpointslices', webSlice('web-1', ['10.9.0.1']));
+    let wanted: boolean | null = null;
+    const credentials = staticCredentials({ authorization: `Bearer ${DOUBLE_TOKEN}` });
+    const client = createKubeClient({ server: served.url, insecure: false, credentials });
+    rig.watcher({
+      localWanted: () => wanted,
+      connectLocal: () => Promise.resolve({ ...client, close: () => Promise.resolve() }),
+    });
+    const east = await rig.cluster();
+    await rig.link('east', east);
+    await rig.watchBecomes('east', { healthy: true });
+    expect(served.openWatches).toBe(0);
+    wanted = true;
+    await rig.becomes(LOCAL_CLUSTER, ['10.9.0.1']);
+    wanted = false;
+    await watchesBecome(served, 0);
+    await eventually(async () => expect(await rig.watch(LOCAL_CLUSTER)).toBeUndefined());
+    expect((await rig.keys()).filter((key) => key.includes(`:cluster:${LOCAL_CLUSTER}`))).toEqual(
+      [],
+    );
+    await client.close();
+  });
+});
