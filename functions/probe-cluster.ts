@@ -90,16 +90,12 @@ async function readVersion(client: KubeClient, signal: AbortSignal): Promise<str
   throw new UnreachableError(what, new Error(`${client.server} is no Kubernetes API server`));
 }
 
+/** Any version of the group will do. */
 async function servesWorkloads(client: KubeClient, signal: AbortSignal): Promise<boolean> {
   try {
     const options = { what: 'discover externalworkloads', signal, ...TIMEOUT };
-    const path = `/apis/${WORKLOADS.group}/v1beta1`;
-    const found = await client.get<{ readonly resources?: unknown } | null>(path, options);
-    const resources = found?.resources;
-    if (!Array.isArray(resources)) return true;
-    return resources.some((one: { readonly name?: unknown } | null) => {
-      return one?.name === WORKLOADS.resource;
-    });
+    await client.get<object>(`/apis/${WORKLOADS.group}`, options);
+    return true;
   } catch (error) {
     if (error instanceof ApiError && error.status === 404) return false;
     // Not to be known: then the rights decide.

@@ -50,7 +50,8 @@ export class SecretWatcher implements ReflectorSink<ApiSecret> {
   readonly #known = new Map<string, Known>();
   readonly #told = new Set<string>();
   #listing = new Set<string>();
-  #lacksRight = false;
+  /** Told of, and not over yet. */
+  #trouble: 'denied' | 'other' | null = null;
   #found = 0;
 
   /** Starts watching. */
@@ -134,19 +135,18 @@ export class SecretWatcher implements ReflectorSink<ApiSecret> {
 
   onState(state: ReflectorState): void {
     const { log, namespace } = this.#deps;
-    if (state.kind === 'retrying' && state.attempt === 1) {
-      const denied = / 403 /.test(state.reason);
-      const advice = denied ? `; clusters cannot be linked: ${RIGHTS}` : '';
-      this.#lacksRight = denied;
-      log[denied ? 'warn' : 'info'](
-        { namespace, reason: state.reason },
-        `cluster Secrets cannot be watched for now${advice}`,
-      );
+    if (state.kind === 'watching' && this.#trouble !== null) {
+      this.#trouble = null;
+      log.info({ namespace }, 'cluster Secrets can be watched again');
     }
-    if (state.kind === 'watching' && this.#lacksRight) {
-      this.#lacksRight = false;
-      log.info({ namespace }, 'cluster Secrets can be watched now');
-    }
+    if (state.kind !== 'retrying') return;
+    const trouble = / 403 /.test(state.reason) ? 'denied' : 'other';
+    if (this.#trouble === trouble) return;
+    this.#trouble = trouble;
+    const advice = trouble === 'denied' ? `; no cluster can be linked: ${RIGHTS}` : '';
+    const level = trouble === 'denied' ? 'warn' : 'info';
+    const what = `cluster Secrets cannot be watched for now${advice}`;
+    log[level]({ namespace, reason: state.reason }, what);
   }
 
   /**
