@@ -61,7 +61,7 @@ export function startRemoteClusters(
     random: Math.random,
   });
   runtime.onRedisBack(() => manager.compareAll('the connection to Redis was lost'));
-  metrics.clusterWatch.watchesFrom(() => manager.counts());
+  metrics.cluster.watchesFrom(() => manager.counts());
   const stopListening = openRegistryFeed(redisUrl, prefix, () => manager.look(), log);
   return {
     stop: async () => {

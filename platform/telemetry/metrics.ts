@@ -9,10 +9,6 @@ import {
   type Family,
 } from './metrics/families.ts';
 import { createClusterMetrics, type ClusterMetrics } from './metrics/cluster-metrics.ts';
-import {
-  createClusterWatchMetrics,
-  type ClusterWatchMetrics,
-} from './metrics/cluster-watch-metrics.ts';
 import { createLookupMetrics, type LookupMetrics } from './metrics/lookup-metrics.ts';
 import { createQueueMetrics, type QueueMetrics } from './metrics/queue-metrics.ts';
 import { createServiceState } from './metrics/service-state.ts';
@@ -49,7 +45,6 @@ export interface Metrics {
   };
   readonly watch: WatchMetrics;
   readonly cluster: ClusterMetrics;
-  readonly clusterWatch: ClusterWatchMetrics;
   readonly lookup: LookupMetrics;
   /** What became of a Kubernetes Event; fits `observe` of createEventSink. */
   readonly onEvent: (result: EventResult) => void;
@@ -88,10 +83,9 @@ export function createMetrics(options: MetricsOptions = {}): Metrics {
   const api = apiMetrics();
   const watch = createWatchMetrics();
   const cluster = createClusterMetrics(() => shared?.clusters ?? null);
-  const clusterWatch = createClusterWatchMetrics();
   const lookup = createLookupMetrics();
   const events = eventCounter();
-  const groups = [queue, runs, services, api, watch, cluster, clusterWatch, lookup].map(
+  const groups = [queue, runs, services, api, watch, cluster, lookup].map(
     (group) => group.families,
   );
   const families = [...groups.flat(), events, ...sharedGauges(() => shared)];
@@ -107,7 +101,6 @@ export function createMetrics(options: MetricsOptions = {}): Metrics {
     api: api.record,
     watch: watch.record,
     cluster: cluster.record,
-    clusterWatch: clusterWatch.record,
     lookup: lookup.record,
     onEvent: (result) => events.add(1, result),
     shareFrom: (read) => void (readShared = read),

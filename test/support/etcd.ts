@@ -2,6 +2,7 @@ import { readFileSync, readdirSync } from 'node:fs';
 import { expect } from '@jest/globals';
 import { request } from 'undici';
 import { apiOk } from './api.ts';
+import { fromRun } from './run.ts';
 
 /** The etcd behind the API server of a kubeconfig: only the API server's own command line tells. */
 export function etcdOf(kubeconfig: string): string | undefined {
@@ -15,9 +16,13 @@ export function etcdOf(kubeconfig: string): string | undefined {
   return undefined;
 }
 
-/** Forgets all history up to now, through etcd's JSON gateway; every client must bear it as well. */
-export async function compact(url: string): Promise<void> {
-  const list = (await apiOk('GET', '/api/v1/namespaces?limit=1')) as {
+/**
+ * Forgets all history up to now, through etcd's JSON gateway; every client must bear it as well.
+ *
+ * @param kubeconfig of an API server that stores there; default: the cluster of this run.
+ */
+export async function compact(url: string, kubeconfig = fromRun('kubeconfig')): Promise<void> {
+  const list = (await apiOk('GET', '/api/v1/namespaces?limit=1', undefined, { kubeconfig })) as {
     readonly metadata: { readonly resourceVersion: string };
   };
   const body = JSON.stringify({ revision: list.metadata.resourceVersion });

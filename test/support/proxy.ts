@@ -10,6 +10,8 @@ export interface TcpProxy {
   readonly port: number;
   /** Bytes that clients have sent while the proxy was frozen: a request hangs in it. */
   readonly heldBytes: number;
+  /** Connections that stand. */
+  readonly open: number;
   /** Cuts every connection, and each new one at once, until `restore`. */
   cut(): void;
   /** Keeps connections open and takes new ones, but lets nothing through either way. */
@@ -77,6 +79,9 @@ export async function startTcpProxy(target: number): Promise<TcpProxy> {
     port: (server.address() as AddressInfo).port,
     get heldBytes() {
       return heldBytes;
+    },
+    get open() {
+      return pairs.size;
     },
     cut: () => {
       mode = { kind: 'cut' };

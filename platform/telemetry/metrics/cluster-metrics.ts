@@ -1,8 +1,9 @@
 import { CLUSTER_STATES, type ClusterDescription } from '../../../core/cluster.ts';
 import { describeClusters, type ClusterSnapshot } from '../../../core/cluster-snapshot.ts';
+import { createClusterWatchMetrics, type ClusterWatchMetrics } from './cluster-watch-metrics.ts';
 import { createCounter, createGauge, type Family, type Sample } from './families.ts';
 
-export interface ClusterMetrics {
+export interface ClusterMetrics extends ClusterWatchMetrics {
   /** A probe was answered well, was not, or was cut by news. */
   probed(result: boolean | 'cut'): void;
 }
@@ -23,9 +24,12 @@ export function createClusterMetrics(read: () => ClusterSnapshot | null): {
     ['result'],
     [['ok'], ['failed'], ['cut']],
   );
+  const gauges = [...stateGauges(read), conflictGauge(read), ...credentialGauges(read)];
+  const watches = createClusterWatchMetrics();
   return {
-    families: [probes, ...stateGauges(read), conflictGauge(read), ...credentialGauges(read)],
+    families: [probes, ...gauges, ...watches.families],
     record: {
+      ...watches.record,
       probed: (result) => probes.add(1, result === 'cut' ? 'cut' : result ? 'ok' : 'failed'),
     },
   };
