@@ -15,8 +15,9 @@ export interface ClusterResult {
 }
 
 /**
- * One job of the cluster queue: runs the function and turns its outcome into what the queue does. Who
- * asks on demand is told the decision, good or bad; an event goes on trying in the job's place.
+ * One job of the cluster queue: runs the function and turns its outcome into what the queue does. A
+ * cluster that is to be tried again keeps its key's event in the queue, backing off, and no other job:
+ * who asks on demand is told the decision, good or bad, and a resync ends.
  */
 export function createClusterHandler(
   deps: ClusterDeps,
@@ -33,11 +34,11 @@ export function createClusterHandler(
     };
     record(log, fields, outcome);
     if (outcome.kind !== 'decided' || outcome.againMs === null) return toDisposition(job, outcome);
-    if (!asked) {
+    if (job.class === 'event') {
       const { againMs, decision } = outcome;
       return { kind: 'later', delayMs: againMs, reason: decision.reason };
     }
-    await deps.enqueue([job.key], 'tried again after it was asked for');
+    await deps.enqueue([job.key], 'to be tried again');
     return toDisposition(job, outcome);
   };
 }

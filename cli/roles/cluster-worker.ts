@@ -8,7 +8,7 @@ import type { ClusterContent } from '../../platform/kube/cluster-secret.ts';
 import { readSecret } from '../../platform/kube/secret-api.ts';
 import { createClusterLock } from '../../platform/redis/clusters/lock.ts';
 import { createClusterRegistry } from '../../platform/redis/clusters/registry.ts';
-import { startConsumer } from '../../platform/redis/queue/consumer.ts';
+import { startConsumer, type Consumer } from '../../platform/redis/queue/consumer.ts';
 import { openQueue, type WorkQueue } from '../../platform/redis/queue/work-queue.ts';
 import { createClusterTransitions } from '../../platform/telemetry/cluster-transitions.ts';
 import { clusterPolicy } from './cluster-policy.ts';
@@ -19,8 +19,13 @@ const PROBE_CONNECTIONS = 4;
 /** An answer to a question of a probe is short, also that to what is served there. */
 const PROBE_ANSWER_BYTES = 1024 * 1024;
 
+export interface ClusterWorker {
+  readonly consumer: Consumer;
+  stop(): Promise<void>;
+}
+
 /** Takes cluster Secrets from their queue and decides about them, until it is stopped. */
-export function startClusterWorker(runtime: Runtime): { stop(): Promise<void> } {
+export function startClusterWorker(runtime: Runtime): ClusterWorker {
   const { config, redisUrl, redis, log } = runtime;
   const prefix = config.redisPrefix;
   const queue = openQueue({ name: 'cluster', prefix, log, redis });
@@ -34,8 +39,10 @@ export function startClusterWorker(runtime: Runtime): { stop(): Promise<void> } 
     onInvalid: (id, error) => log.warn({ job: id, field: error.field }, error.message),
   });
   return {
+    consumer,
     stop: async () => {
-      await consumer.drain(config.drainMs);
+      // A probe that is cut is made anew by another worker; waiting for a silent cluster helps nobody.
+      await consumer.drain(0);
       await queue.close();
     },
   };

@@ -6,7 +6,7 @@ import { createEndpointApi } from '../../platform/kube/endpoint-api.ts';
 import { startConsumer, type Consumer } from '../../platform/redis/queue/consumer.ts';
 import { createIdentitySource } from '../../platform/redis/view/identity-source.ts';
 import { createServiceView } from '../../platform/redis/view/service-view.ts';
-import { flagCheck, freshnessCheck } from '../../platform/telemetry/health.ts';
+import { flagCheck, freshnessCheck, type Check } from '../../platform/telemetry/health.ts';
 import { startClusterWorker } from './cluster-worker.ts';
 import type { Role, Runtime } from './runtime.ts';
 
@@ -29,7 +29,8 @@ export async function startWorkerRole(runtime: Runtime): Promise<Role> {
   const clusters = startClusterWorker(runtime);
   return {
     ready: Promise.resolve(),
-    ...healthOf(consumer),
+    liveness: [livenessOf('queue', consumer), livenessOf('cluster-queue', clusters.consumer)],
+    readiness: [connectedCheck(consumer)],
     stop: async () => {
       const [{ unfinished }] = await Promise.all([consumer.drain(config.drainMs), clusters.stop()]);
       if (unfinished > 0) log.warn({ unfinished }, 'runs were cut short and put back');
@@ -61,12 +62,16 @@ async function reconcileDeps(runtime: Runtime): Promise<ReconcileDeps> {
   };
 }
 
-function healthOf(consumer: Consumer): Pick<Role, 'liveness' | 'readiness'> {
-  const connected = (): boolean => consumer.health().connected;
-  // While Redis is away there is nothing to look at; a restart would not help.
-  const ageMs = (): number | null => (connected() ? consumer.health().lastProgressMs : null);
-  return {
-    liveness: [freshnessCheck({ name: 'queue', ageMs, limitMs: SILENCE_MS })],
-    readiness: [flagCheck('redis', connected, 'connected', 'Redis does not answer')],
+/** While Redis is away there is nothing to look at; a restart would not help. */
+function livenessOf(name: string, consumer: Consumer): Check {
+  const ageMs = (): number | null => {
+    const { connected, lastProgressMs } = consumer.health();
+    return connected ? lastProgressMs : null;
   };
+  return freshnessCheck({ name, ageMs, limitMs: SILENCE_MS });
+}
+
+function connectedCheck(consumer: Consumer): Check {
+  const connected = (): boolean => consumer.health().connected;
+  return flagCheck('redis', connected, 'connected', 'Redis does not answer');
 }

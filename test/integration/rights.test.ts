@@ -30,6 +30,7 @@ import { fromRun } from '../support/run.ts';
 const RBAC = join(import.meta.dirname, '../../infra/rbac');
 const ROLES = '/apis/rbac.authorization.k8s.io/v1/clusterroles';
 const BINDINGS = '/apis/rbac.authorization.k8s.io/v1/clusterrolebindings';
+const SECRET_BINDINGS = '/apis/rbac.authorization.k8s.io/v1/namespaces/tether/rolebindings';
 
 let dir: string;
 let ns: string;
@@ -66,16 +67,21 @@ function without(rules: readonly Rule[], resource: string, verb: string): readon
   );
 }
 
+/** Binds an account to a role; `at` is the collection of the bindings. */
+async function bind(at: string, name: string, kind: string, role: string): Promise<void> {
+  await apiOk('POST', at, {
+    metadata: { name: `${ns}-${name}` },
+    roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind, name: role },
+    subjects: [{ kind: 'ServiceAccount', name, namespace: ns }],
+  });
+  made.push(`${at}/${ns}-${name}`);
+}
+
 /** A service account bound to a ClusterRole; gives the path of its kubeconfig. */
 async function accountWith(name: string, role: string): Promise<string> {
   const accounts = `/api/v1/namespaces/${ns}/serviceaccounts`;
   await apiOk('POST', accounts, { metadata: { name } });
-  await apiOk('POST', BINDINGS, {
-    metadata: { name: `${ns}-${name}` },
-    roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: role },
-    subjects: [{ kind: 'ServiceAccount', name, namespace: ns }],
-  });
-  made.push(`${BINDINGS}/${ns}-${name}`);
+  await bind(BINDINGS, name, 'ClusterRole', role);
   const answer = await apiOk('POST', `${accounts}/${name}/token`, { spec: {} });
   const { token } = (answer as { readonly status: { readonly token: string } }).status;
   const config = parse(readFileSync(fromRun('kubeconfig'), 'utf8')) as {
@@ -85,6 +91,13 @@ async function accountWith(name: string, role: string): Promise<string> {
   const path = join(dir, `${name}.kubeconfig`);
   writeFileSync(path, stringify({ ...config, users }), { mode: 0o600 });
   return path;
+}
+
+/** With all rights of infra/rbac, those on cluster Secrets too. */
+async function accountFor(name: string, role: 'watcher' | 'worker'): Promise<string> {
+  const account = await accountWith(name, `tether-${role}`);
+  await bind(SECRET_BINDINGS, name, 'Role', `tether-${role}`);
+  return account;
 }
 
 /** As above, with a role made of these rules. */
@@ -112,8 +125,8 @@ const endpointsBecome = (service: string, expected: readonly string[]): Promise<
 describe('infra/rbac', () => {
   it('is enough for the whole path', async () => {
     const prefix = prefixOf('enough');
-    const watcher = start('watcher', await accountWith('watcher', 'tether-watcher'), prefix);
-    const worker = start('worker', await accountWith('worker', 'tether-worker'), prefix);
+    const watcher = start('watcher', await accountFor('watcher', 'watcher'), prefix);
+    const worker = start('worker', await accountFor('worker', 'worker'), prefix);
     await worker.untilLog(/"ready"/);
     await watcher.untilLog(/"ready"/);
 
@@ -178,7 +191,7 @@ describe('infra/rbac', () => {
   const NOBODY = ['get secrets', 'list secrets', 'list pods', 'delete services', 'create pods'];
 
   it.each(['watcher', 'worker'] as const)('gives the %s no more than it needs', async (role) => {
-    const account = await accountWith(`few-${role}`, `tether-${role}`);
+    const account = await accountFor(`few-${role}`, role);
     const can = async (what: string): Promise<boolean> => {
       const answer = kubectl(['auth', 'can-i', ...what.split(' '), '-n', ns], '', account);
       // `no` is exit code 1.
