@@ -4,11 +4,12 @@ import { createNarrator, type Narrator } from './narrator.ts';
 import { startObserver } from './observer.ts';
 import type { Part } from './part.ts';
 import { externalWorkloads } from './parts/external-workloads.ts';
+import { linkedClusters } from './parts/linked-clusters.ts';
 import { lostProcesses } from './parts/lost-processes.ts';
 import { NAMESPACE, SERVICE } from './sample.ts';
 import { isEmpty, makeDir, removeDir, setUpStage, type Stage } from './stage.ts';
 
-const PARTS: readonly Part[] = [externalWorkloads, lostProcesses];
+const PARTS: readonly Part[] = [externalWorkloads, lostProcesses, linkedClusters];
 
 const USAGE = `usage: npm run demo [-- --keep]
 
@@ -57,9 +58,9 @@ async function run(say: Narrator, keep: boolean, interrupted: Promise<never>): P
   const owned = new AsyncDisposableStack();
   const work = async (): Promise<void> => {
     const begin = performance.now();
-    say.note('Starting a control plane (etcd, kube-apiserver, garbage collector) and a Redis …');
+    say.note('Starting two clusters (etcd, kube-apiserver, garbage collector) and a Redis …');
     const stage = await setUpStage(say, dir, owned);
-    say.result(`both are up after ${seconds(begin)}; KUBECONFIG is ${stage.kubeconfig}`);
+    say.result(`all are up after ${seconds(begin)}; KUBECONFIG is ${stage.kubeconfig}`);
     await Promise.race([play(stage, owned, keep), stage.failed]);
   };
   let failure: unknown;

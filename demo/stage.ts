@@ -23,6 +23,8 @@ export interface Stage {
   readonly kubectlProgram: string;
   /** Runs kubectl in the project's folder and gives what it printed; shows nothing. */
   kubectl(...args: string[]): Promise<string>;
+  /** The same for tether. */
+  tether(...args: string[]): Promise<string>;
   /** Shows the command, runs it in the project's folder, and shows what it printed. */
   type(program: 'kubectl' | 'tether', args: readonly string[], most?: number): Promise<void>;
   /** Shows the command, starts a role, and waits until it is ready. */
@@ -95,7 +97,7 @@ export function removeDir(dir: string): void {
   rmSync(dir, { recursive: true, force: true, maxRetries: 5 });
 }
 
-type Actions = Pick<Stage, 'kubectl' | 'type' | 'start' | 'follow' | 'kill' | 'running'>;
+type Actions = Pick<Stage, 'kubectl' | 'tether' | 'type' | 'start' | 'follow' | 'kill' | 'running'>;
 
 function createActions(
   say: Narrator,
@@ -115,6 +117,7 @@ function createActions(
   };
   return {
     kubectl: (...args) => run('kubectl', args),
+    tether: (...args) => run('tether', args),
     type: async (name, args, most) => {
       say.command(`${name} ${quoted(args)}`);
       say.output(await run(name, args), most);
