@@ -6,6 +6,8 @@ import { fromRun } from './run.ts';
 /** An answer of the API server. */
 export interface ApiAnswer {
   readonly status: number;
+  /** Content type. */
+  readonly type: string;
   /** Parsed JSON; an empty body is undefined. */
   readonly body: unknown;
 }
@@ -16,6 +18,10 @@ export interface ApiOptions {
   readonly contentType?: string;
   /** Another cluster's kubeconfig. Default: the cluster of this run. */
   readonly kubeconfig?: string;
+  /** Instead of the kubeconfig's own; null: none at all. */
+  readonly token?: string | null;
+  /** Of a watch: ends it once it has brought so many lines. */
+  readonly lines?: number;
 }
 
 /**
@@ -29,24 +35,32 @@ export function api(
   options: ApiOptions = {},
 ): Promise<ApiAnswer> {
   const access = readAccess(options.kubeconfig ?? fromRun('kubeconfig'));
+  const token = options.token === undefined ? access.token : options.token;
   const headers = {
-    authorization: `Bearer ${access.token}`,
+    ...(token === null ? {} : { authorization: `Bearer ${token}` }),
     accept: 'application/json',
     'content-type': options.contentType ?? 'application/json',
   };
   return new Promise((resolve, reject) => {
     const outgoing = request(
       `${access.server}${path}`,
-      { method, headers, ca: access.ca, agent: false },
+      { method, headers, agent: false, ...access.tls },
       (response) => {
         const chunks: Buffer[] = [];
-        response.on('data', (chunk: Buffer) => chunks.push(chunk));
-        response.on('error', reject);
-        response.on('end', () => {
+        const finish = (): void => {
           const text = Buffer.concat(chunks).toString();
           const parsed: unknown = text === '' ? undefined : parseBody(text);
-          resolve({ status: response.statusCode ?? 0, body: parsed });
+          const type = response.headers['content-type'] ?? '';
+          resolve({ status: response.statusCode ?? 0, type, body: parsed });
+        };
+        response.on('data', (chunk: Buffer) => {
+          chunks.push(chunk);
+          if (options.lines === undefined || countLines(chunks) < options.lines) return;
+          finish();
+          outgoing.destroy();
         });
+        response.on('error', reject);
+        response.on('end', finish);
       },
     );
     outgoing.on('error', reject);
@@ -73,13 +87,17 @@ export async function apiOk(
 interface Access {
   readonly server: string;
   readonly token: string;
-  readonly ca: Buffer;
+  readonly tls: { readonly ca: Buffer; readonly servername?: string };
 }
 
 /** The parts of a kubeconfig as the control plane of the tests writes it. */
 interface Kubeconfig {
   readonly clusters?: {
-    readonly cluster: { readonly server: string; readonly 'certificate-authority-data': string };
+    readonly cluster: {
+      readonly server: string;
+      readonly 'certificate-authority-data': string;
+      readonly 'tls-server-name'?: string;
+    };
   }[];
   readonly users?: { readonly user: { readonly token: string } }[];
 }
@@ -90,7 +108,13 @@ function readAccess(path: string): Access {
   const user = config.users?.[0]?.user;
   if (cluster === undefined || user === undefined) throw new Error(`${path} names no cluster`);
   const ca = Buffer.from(cluster['certificate-authority-data'], 'base64');
-  return { server: cluster.server, token: user.token, ca };
+  const servername = cluster['tls-server-name'];
+  const tls = servername === undefined ? { ca } : { ca, servername };
+  return { server: cluster.server, token: user.token, tls };
+}
+
+function countLines(chunks: readonly Buffer[]): number {
+  return Buffer.concat(chunks).toString().split('\n').length - 1;
 }
 
 function parseBody(text: string): unknown {
