@@ -1,5 +1,17 @@
 import { parseArgs } from 'node:util';
 
+/** Those about linked clusters; `clusters` stands for all of them. */
+export const LINKED_SCENARIOS = [
+  'fifty-clusters',
+  'look-ups',
+  'remote-change',
+  'rotation',
+  'subscribers',
+  'large-cluster',
+  'takeover',
+] as const;
+export type LinkedName = (typeof LINKED_SCENARIOS)[number];
+
 /** The scenarios, in the order in which they run; `growth` only when it is asked for. */
 export const SCENARIOS = [
   'ceiling',
@@ -8,9 +20,14 @@ export const SCENARIOS = [
   'one-service',
   'resync',
   'death',
+  ...LINKED_SCENARIOS,
   'growth',
 ] as const;
 export type ScenarioName = (typeof SCENARIOS)[number];
+
+export function isLinked(name: ScenarioName): name is LinkedName {
+  return LINKED_SCENARIOS.some((linked) => linked === name);
+}
 
 /** What to profile. */
 export type ProfileName = 'cold' | 'churn';
@@ -34,10 +51,13 @@ export const USAGE = `usage: npm run bench -- [--scenario A,B] [--runs N] [--out
 
 Measures Tether beside the API server's own ceiling and a tuned kube-controller-manager, each run on a
 control plane of its own, and ends all that it started.
---scenario   ${SCENARIOS.join(', ')}; default: all but growth
+--scenario   ${SCENARIOS.filter((name) => !isLinked(name)).join(', ')};
+             about linked clusters: clusters, for all of
+             ${LINKED_SCENARIOS.join(', ')};
+             default: all but growth
 --runs       how often each is repeated, in turn; default 3
---out        where the page goes; "-": nowhere. Default: docs/benchmarks.md when all scenarios run,
-             docs/scaling.md for growth, else nowhere: the figures of a page come from one sitting
+--out        where the page goes; "-": nowhere. Default: docs/benchmarks.md when all scenarios of
+             a part of it run, docs/scaling.md for growth, else nowhere: the figures of a page come from one sitting
 --quick      tiny sizes, one run, one control plane: shows that it works, measures nothing
 --services   with growth: numbers of Services; --per: workloads of each
 --profile    one run under the CPU profiler: where the milliseconds go
@@ -52,7 +72,11 @@ const DEFAULT_RUNS = 3;
 export function parseOptions(args: readonly string[]): BenchOptions | 'help' {
   const values = valuesOf(args);
   if (values.help) return 'help';
-  const scenarios = values.scenario?.split(',') ?? SCENARIOS.filter((name) => name !== 'growth');
+  const scenarios =
+    values.scenario
+      ?.split(',')
+      .flatMap((name) => (name === 'clusters' ? LINKED_SCENARIOS : name)) ??
+    SCENARIOS.filter((name) => name !== 'growth');
   const unknown = scenarios.find((name) => !SCENARIOS.some((known) => known === name));
   if (unknown !== undefined) {
     throw new UsageError(`--scenario ${unknown}: there is ${SCENARIOS.join(', ')}`);

@@ -1,9 +1,11 @@
 import { describeError } from '../core/errors.ts';
 import {
+  isLinked,
   parseOptions,
   USAGE,
   UsageError,
   type BenchOptions,
+  type LinkedName,
   type ScenarioName,
 } from './options.ts';
 import { runProfile } from './profile/run-profile.ts';
@@ -17,11 +19,12 @@ import { churnOfMany, churnOfOne } from './scenarios/churn.ts';
 import { cold } from './scenarios/cold.ts';
 import { death } from './scenarios/death.ts';
 import { growth } from './scenarios/growth.ts';
+import { linked } from './scenarios/linked.ts';
 import { resync } from './scenarios/resync.ts';
 import { sizesFor, type Sitting } from './sitting.ts';
 import { openStages } from './stage.ts';
 
-type SideBySide = Exclude<ScenarioName, 'growth'>;
+type SideBySide = Exclude<ScenarioName, 'growth' | LinkedName>;
 
 const RUNNERS: Record<SideBySide, (sitting: Sitting) => Promise<Section[]>> = {
   ceiling,
@@ -50,7 +53,7 @@ async function bench(options: BenchOptions, owned: AsyncDisposableStack): Promis
   const sections: Section[] = [];
   try {
     for (const name of scenarios) {
-      if (name !== 'growth') sections.push(...(await RUNNERS[name](sitting)));
+      if (name !== 'growth' && !isLinked(name)) sections.push(...(await RUNNERS[name](sitting)));
     }
   } catch (error) {
     // A sitting takes long: what came before the failure is worth reading, if not a page.
@@ -60,6 +63,11 @@ async function bench(options: BenchOptions, owned: AsyncDisposableStack): Promis
   if (sections.length > 0) {
     const results = renderResults(machine(), sections);
     show(results, writePage(options, 'results', results));
+  }
+  const names = scenarios.filter(isLinked);
+  if (names.length > 0) {
+    const clusters = renderResults(machine(), await linked(sitting, names));
+    show(clusters, writePage(options, 'clusters', clusters));
   }
   if (!scenarios.includes('growth')) return;
   const grown = await growth(sitting, { services, per, quick });

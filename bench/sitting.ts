@@ -1,4 +1,5 @@
 import type { Contender, RunningContender } from './contenders/contender.ts';
+import { FULL_LINKED, QUICK_LINKED, type LinkedSizes } from './linked/sizes.ts';
 import type { Column, Figures } from './report/section.ts';
 import type { Stage, Stages } from './stage.ts';
 
@@ -9,6 +10,7 @@ export interface Sizes {
   readonly oneService: readonly ChurnSize[];
   readonly resync: { readonly services: number; readonly per: number };
   readonly death: ChurnSize;
+  readonly linked: LinkedSizes;
   /** From all right to the first flip, ms: what start-up left behind is done by then. */
   readonly settleMs: number;
   /** For everything that is waited for, ms. */
@@ -49,6 +51,7 @@ const FULL: Sizes = {
   ],
   resync: { services: 2000, per: 4 },
   death: { services: 500, per: 4, perSecond: 50, seconds: 10 },
+  linked: FULL_LINKED,
   settleMs: 2_000,
   timeoutMs: 300_000,
   namespaces: 10,
@@ -62,6 +65,7 @@ const QUICK: Sizes = {
   oneService: [{ services: 1, per: 20, perSecond: 20, seconds: 0.5 }],
   resync: { services: 20, per: 2 },
   death: { services: 20, per: 2, perSecond: 40, seconds: 1 },
+  linked: QUICK_LINKED,
   settleMs: 200,
   timeoutMs: 60_000,
   namespaces: 2,

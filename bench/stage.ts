@@ -13,6 +13,8 @@ import { startUsageMeter, type UsageMeter } from './measure/usage.ts';
 /** Where one run takes place: a control plane with our kind installed, an agent, a meter. */
 export interface Stage extends Place {
   readonly agent: Agent;
+  /** Kubeconfigs of the API servers besides the one that is served; none where a control plane is shared. */
+  readonly others: readonly string[];
   /** Another agent for the same API server, for more load than one process makes. */
   addAgent(): Promise<Agent>;
   /** Of the worlds of this run: no two runs on one control plane share a namespace. */
@@ -21,8 +23,12 @@ export interface Stage extends Place {
 
 /** Makes stages; each is a fresh control plane, unless all are to share one. */
 export interface Stages {
-  /** Runs `work` on a stage of its own and ends all that was started for it. */
-  on<T>(work: (stage: Stage) => Promise<T>): Promise<T>;
+  /**
+   * Runs `work` on a stage of its own and ends all that was started for it.
+   *
+   * @param clusters API servers, each a cluster; one where a control plane is shared. Default 1.
+   */
+  on<T>(work: (stage: Stage) => Promise<T>, clusters?: number): Promise<T>;
   /** What the API server calls its version. */
   version(): string;
   /** Ends all that runs, and removes all files. */
@@ -47,13 +53,13 @@ export async function openStages(
   let current: AsyncDisposableStack | undefined;
   return {
     version: () => version,
-    on: async (work) => {
+    on: async (work, clusters = 1) => {
       runs += 1;
       const dir = join(root, `run-${runs}`);
       mkdirSync(dir, { mode: 0o700 });
       await using owned = new AsyncDisposableStack();
       current = owned;
-      const controlPlane = common ?? (await startWithKind(binaries, dir));
+      const controlPlane = common ?? (await startWithKind(binaries, dir, shared ? 1 : clusters));
       if (shared) common = controlPlane;
       else owned.defer(() => controlPlane.stop());
       const stage = await makeStage(controlPlane, dir, owned, progress);
@@ -85,10 +91,14 @@ function onlyWorld(prefix: string): Readonly<Record<string, string>> {
 }
 
 /** A fresh control plane that has our kind. */
-async function startWithKind(binaries: Binaries, dir: string): Promise<ControlPlane> {
-  const controlPlane = await startControlPlane({ binaries, dir });
+async function startWithKind(
+  binaries: Binaries,
+  dir: string,
+  clusters: number,
+): Promise<ControlPlane> {
+  const controlPlane = await startControlPlane({ binaries, dir, clusters });
   try {
-    await installKind(kubeconfigOf(controlPlane), dir);
+    for (const { kubeconfig } of controlPlane.clusters) await installKind(kubeconfig, dir);
     return controlPlane;
   } catch (error) {
     await controlPlane.stop();
@@ -105,13 +115,14 @@ async function makeStage(
   const usage = meterOf(controlPlane);
   owned.defer(() => usage.close());
   const kubeconfig = kubeconfigOf(controlPlane);
+  const others = controlPlane.clusters.slice(1).map((cluster) => cluster.kubeconfig);
   const addAgent = async (): Promise<Agent> => {
     const agent = await startAgent(kubeconfig, CONNECTIONS, progress);
     owned.defer(() => agent.stop());
     usage.track('load and observer', agent.pid);
     return agent;
   };
-  return { kubeconfig, dir, usage, agent: await addAgent(), addAgent };
+  return { kubeconfig, others, dir, usage, agent: await addAgent(), addAgent };
 }
 
 function kubeconfigOf(controlPlane: ControlPlane): string {

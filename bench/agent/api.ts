@@ -33,16 +33,3 @@ export interface Rightness {
   readonly rightAt: number;
   readonly writes: Readonly<SliceWrites>;
 }
-
-/** From the parent. */
-export interface AgentRequest {
-  readonly id: number;
-  readonly call: keyof AgentApi;
-  readonly args: readonly unknown[];
-}
-
-/** To the parent: an answer, or a line of progress. */
-export type AgentMessage =
-  | { readonly id: number; readonly result: unknown }
-  | { readonly id: number; readonly error: string }
-  | { readonly progress: string };

@@ -1,22 +1,18 @@
-import { describeError } from '../../core/errors.ts';
 import type { World } from '../world.ts';
-import type { AgentApi, AgentMessage, AgentRequest } from './api.ts';
+import type { AgentApi } from './api.ts';
 import { churn } from './churn.ts';
 import { writeDirectly } from './direct-writes.ts';
 import { listBytes } from './list-bytes.ts';
 import { loadWorld } from './load.ts';
 import { startObserver, type Observer } from './observer.ts';
 import { openRawClient, type RawClient } from './raw-client.ts';
+import { serveApi, tellProgress } from './rpc.ts';
 
-// A process of its own, forked by agent/client.ts; it ends when its parent does, however that ends.
+// A process of its own, forked by agent/client.ts.
 
 let kubeconfig = '';
 let openClient: RawClient | undefined;
 let watched: { readonly world: World; readonly observer: Observer } | undefined;
-
-function tell(message: AgentMessage): void {
-  process.send?.(message);
-}
 
 function client(): RawClient {
   if (openClient === undefined) throw new Error('open comes first');
@@ -33,7 +29,7 @@ const api: AgentApi = {
     kubeconfig = path;
     openClient = await openRawClient(path, connections);
   },
-  load: (world, writers) => loadWorld(client(), world, writers, (progress) => tell({ progress })),
+  load: (world, writers) => loadWorld(client(), world, writers, tellProgress),
   observe: async (world) => {
     await watched?.observer.close();
     watched = { world, observer: await startObserver(kubeconfig, world) };
@@ -49,17 +45,4 @@ const api: AgentApi = {
   read: async (path) => (await client().read({ method: 'GET', path })).toString(),
 };
 
-async function answer({ id, call, args }: AgentRequest): Promise<void> {
-  try {
-    // The parent's side is typed by the same interface.
-    const method = api[call] as (...args: readonly unknown[]) => Promise<unknown>;
-    tell({ id, result: (await method(...args)) ?? null });
-  } catch (error) {
-    tell({ id, error: describeError(error) });
-  }
-}
-
-process.on('message', (request) => void answer(request as AgentRequest));
-process.on('disconnect', () => process.exit(0));
-// Ctrl-C in a terminal reaches every process of it: the parent decides when this one ends.
-process.on('SIGINT', () => undefined);
+serveApi(api);

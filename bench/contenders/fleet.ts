@@ -9,20 +9,24 @@ export interface FleetShape {
   readonly watchers: number;
   readonly workers: number;
   readonly workerArgs?: readonly string[];
+  /** Look-up servers, each at one of these ports. Default none. */
+  readonly lookupPorts?: readonly number[];
 }
 
 /** Watchers and workers of Tether, each a process, on a Redis that was started for them. */
 export interface RunningFleet extends RunningContender {
   readonly watchers: readonly MeasuredProcess[];
   readonly workers: readonly MeasuredProcess[];
+  readonly lookups: readonly MeasuredProcess[];
 }
 
-/** Starts all roles at once. CPU and memory are told apart as `watcher`, `worker` and `Redis`. */
+/** Starts all roles at once. CPU and memory are told apart by role, and as `Redis`. */
 export async function startFleet(place: Place, shape: FleetShape): Promise<RunningFleet> {
   const redis = await startPrivateRedis();
   place.usage.track('Redis', redis.pid);
   const start =
-    (role: 'watcher' | 'worker', args: readonly string[]) => (_: unknown, nth: number) => {
+    (role: 'watcher' | 'worker' | 'lookup', args: readonly string[]) =>
+    (_: unknown, nth: number) => {
       const child = startMeasured(TETHER, [role, ...args], {
         cwd: place.dir,
         logFile: join(place.dir, `${role}-${nth}.log`),
@@ -33,11 +37,15 @@ export async function startFleet(place: Place, shape: FleetShape): Promise<Runni
     };
   const watchers = Array.from({ length: shape.watchers }, start('watcher', []));
   const workers = Array.from({ length: shape.workers }, start('worker', shape.workerArgs ?? []));
-  const all = [...watchers, ...workers];
+  const lookups = (shape.lookupPorts ?? []).map((port, nth) =>
+    start('lookup', ['--lookup-addr', `127.0.0.1:${port}`])(port, nth),
+  );
+  const all = [...watchers, ...workers, ...lookups];
   const [first] = all;
   return {
     watchers,
     workers,
+    lookups,
     startedAt: first?.startedAt ?? 0,
     startedAtWall: first?.startedAtWall ?? 0,
     metrics: async () => {

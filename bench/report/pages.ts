@@ -1,16 +1,24 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { SCENARIOS, type BenchOptions, type ProfileName } from '../options.ts';
+import {
+  isLinked,
+  LINKED_SCENARIOS,
+  SCENARIOS,
+  type BenchOptions,
+  type ProfileName,
+  type ScenarioName,
+} from '../options.ts';
 import { replaceInnerPart, replacePart } from './page.ts';
 
 const DOCS = join(import.meta.dirname, '../../docs');
 
 /** What is written into a page. */
-export type Written = 'results' | 'growth' | 'profile';
+export type Written = 'results' | 'clusters' | 'growth' | 'profile';
 
 /** The usual page of each, and the part of it that is filled. */
 const PAGES = {
   results: { file: 'benchmarks.md', part: 'results' },
+  clusters: { file: 'benchmarks.md', part: 'clusters' },
   growth: { file: 'scaling.md', part: 'table' },
   profile: { file: 'benchmarks.md', part: 'profile' },
 } as const;
@@ -38,8 +46,10 @@ export function writePage(
 function pathFor(options: BenchOptions, what: Written): string | undefined {
   if (options.out !== undefined) return options.out === '-' ? undefined : options.out;
   if (options.quick) return undefined;
-  const all = SCENARIOS.filter((name) => name !== 'growth');
-  if (what === 'results' && all.some((name) => !options.scenarios.includes(name))) return undefined;
+  const lacks = (name: ScenarioName): boolean => !options.scenarios.includes(name);
+  const local = SCENARIOS.filter((name) => name !== 'growth' && !isLinked(name));
+  if (what === 'results' && local.some(lacks)) return undefined;
+  if (what === 'clusters' && LINKED_SCENARIOS.some(lacks)) return undefined;
   if (what === 'growth' && options.services !== undefined) return undefined;
   return join(DOCS, PAGES[what].file);
 }

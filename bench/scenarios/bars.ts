@@ -60,3 +60,16 @@ export function atMost(
     },
   ];
 }
+
+/** A bar of ours: the worst run may not be below it. */
+export function atLeast(
+  what: string,
+  column: Column | undefined,
+  row: { readonly id: string; readonly digits: number },
+  least: number,
+): Bar[] {
+  const worst = spreadOf(column, row.id)?.min;
+  if (worst === undefined) return [];
+  const bound = `at least ${format(least, row.digits)}`;
+  return [{ what, bound, measured: format(worst, row.digits), met: worst >= least }];
+}

@@ -25,7 +25,7 @@ function freshPage(): string {
   writeFileSync(
     page,
     `# Page\n\n${HAND}\n\n<!-- results:begin -->\n\n${OLD}\n\n<!-- results:end -->\n\n` +
-      `<!-- profile:begin -->\n\n${HAND}\n\n<!-- profile:end -->\n`,
+      `<!-- clusters:begin -->\n\n${OLD}\n\n<!-- clusters:end -->\n\n<!-- profile:begin -->\n\n${HAND}\n\n<!-- profile:end -->\n`,
   );
   return page;
 }
@@ -52,12 +52,22 @@ describe('the benchmark, in its quick form', () => {
         'One Service, 1 × 20, 20 a second',
         'Idle resync, 20 × 2',
         'Death under churn, 20 × 2, 40 a second',
+        'At a glance',
+        'Start with 6 linked clusters',
+        'Look-ups, 4 connections',
+        'Remote change, 20 a second',
+        'Rotation under a reader, 1 times',
+        '50 subscribers of one process',
+        'A large cluster, 50 × 2',
+        'The owner of a cluster dies',
         'By size',
       ]);
       expect(text).toMatch(/^\| 20 × 2 +\| 2 +\| 1 \+ 1 /m);
       expect(text).not.toContain('NaN');
       // Times mean nothing here; that nothing is missing or wrong does.
-      const counted = text.split('\n').filter((line) => /never seen|wrong in the end/.test(line));
+      const counted = text
+        .split('\n')
+        .filter((line) => /never seen|wrong in the end|no 200|lacked an endpoint/.test(line));
       const missed = counted.filter((line) => line.includes('**no**'));
       expect({ bars: counted.length > 8, missed }).toEqual({ bars: true, missed: [] });
       expect(text).not.toContain(OLD);

@@ -1,11 +1,14 @@
 import { describe, expect, it } from '@jest/globals';
-import { parseOptions, UsageError } from '../../../bench/options.ts';
+import { LINKED_SCENARIOS, parseOptions, UsageError } from '../../../bench/options.ts';
 import { casesFor } from '../../../bench/scenarios/growth.ts';
 
 describe('the command line', () => {
   it('runs all but growth, three times, unless told otherwise', () => {
     expect(parseOptions([])).toMatchObject({
-      scenarios: ['ceiling', 'cold', 'churn', 'one-service', 'resync', 'death'],
+      scenarios: [
+        ...['ceiling', 'cold', 'churn', 'one-service', 'resync', 'death'],
+        ...LINKED_SCENARIOS,
+      ],
       runs: 3,
       quick: false,
     });
@@ -15,6 +18,12 @@ describe('the command line', () => {
   it('keeps the order of the scenarios: the ceiling is needed by what follows', () => {
     expect(parseOptions(['--scenario', 'cold,ceiling'])).toMatchObject({
       scenarios: ['ceiling', 'cold'],
+    });
+  });
+
+  it('takes all about linked clusters by one name', () => {
+    expect(parseOptions(['--scenario', 'rotation,clusters,cold'])).toMatchObject({
+      scenarios: ['cold', ...LINKED_SCENARIOS],
     });
   });
 
