@@ -1,0 +1,198 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { Redis } from 'ioredis';
+import { createClusterRegistry } from '../../platform/redis/clusters/registry.ts';
+import { ApiDouble, DOUBLE_TOKEN } from '../support/api-double.ts';
+import { apiOk } from '../support/api.ts';
+import { clusterSecret } from '../support/cluster-secret.ts';
+import { eventually } from '../support/eventually.ts';
+import { openFleet, type Fleet } from '../support/fleet.ts';
+import { INSPECTABLE, inspect, type Held, type Inspector } from '../support/inspector.ts';
+import { freshNamespace } from '../support/namespaces.ts';
+import type { TetherProcess } from '../support/processes.ts';
+import { fromRun } from '../support/run.ts';
+
+/** Lives of a cluster Secret: made, rotated, deleted. TETHER_CLUSTER_CYCLES=1000 is the long form. */
+const CYCLES = Number(process.env['TETHER_CLUSTER_CYCLES'] ?? 100);
+const AT_ONCE = 10;
+/** What is loaded and compiled once is there after these. */
+const WARM_UP = 30;
+/** Bytes that the heap may differ by, however many cycles there were. */
+const NOISE = 3 * 1024 * 1024;
+const LIMIT_MS = 120_000 + CYCLES * 2_000;
+const WATCHES = 3;
+
+let ns: string;
+let fleet: Fleet;
+let double: ApiDouble;
+let redis: Redis;
+
+beforeAll(async () => {
+  ns = await freshNamespace('leaks');
+  fleet = openFleet(ns);
+  double = await ApiDouble.start();
+  redis = new Redis(fromRun('redisUrl'));
+});
+afterAll(async () => {
+  redis.disconnect();
+  await double.close();
+});
+
+/** A process with its inspector. */
+interface Member {
+  readonly name: string;
+  readonly process: TetherProcess;
+  readonly inspector: Inspector;
+}
+
+async function startMember(role: 'watcher' | 'worker'): Promise<Member> {
+  const started = await fleet.start(role, {
+    args: ['--namespace', ns, '--clusters-allow-loopback', 'true'],
+    env: { NODE_OPTIONS: INSPECTABLE },
+  });
+  return { name: role, process: started, inspector: await inspect(started) };
+}
+
+const secretsPath = (name = ''): string => `/api/v1/namespaces/${ns}/secrets${name && `/${name}`}`;
+
+const put = (cluster: string, kubeconfig: string): Promise<unknown> =>
+  apiOk('PUT', secretsPath(cluster), clusterSecret(cluster, cluster, kubeconfig));
+
+const create = (cluster: string, kubeconfig: string): Promise<unknown> =>
+  apiOk('POST', secretsPath(), clusterSecret(cluster, cluster, kubeconfig));
+
+const remove = (cluster: string): Promise<unknown> => apiOk('DELETE', secretsPath(cluster));
+
+/** A name that no cycle had before, so that whatever is kept by name shows. */
+const nameOf = (nth: number): string => `leak-${nth}`;
+
+async function cycleOnDouble(nth: number): Promise<void> {
+  const cluster = nameOf(nth);
+  const [first, second] = [`${DOUBLE_TOKEN}-${nth}-a`, `${DOUBLE_TOKEN}-${nth}-b`];
+  for (const token of [first, second]) double.users.set(token, { name: 'admin' });
+  const watchedBy = (token: string, watches: number): Promise<void> =>
+    eventually(() => expect([cluster, double.watchesBy(token)]).toEqual([cluster, watches]));
+  await create(cluster, double.kubeconfig(first));
+  await watchedBy(first, WATCHES);
+  await put(cluster, double.kubeconfig(second));
+  await watchedBy(second, WATCHES);
+  await watchedBy(first, 0);
+  await remove(cluster);
+  await watchedBy(second, 0);
+  for (const token of [first, second]) double.users.delete(token);
+}
+
+/** The same with the API server of this run, which has no look at its watches: the registry tells. */
+async function cycleOnReal(nth: number): Promise<void> {
+  const cluster = nameOf(nth);
+  const registry = createClusterRegistry(redis, fleet.prefix);
+  const served = async (): Promise<number> => (await registry.watches()).get(cluster)?.serving ?? 0;
+  const kubeconfig = readFileSync(fromRun('kubeconfig'), 'utf8');
+  await create(cluster, kubeconfig);
+  const first = await eventually(async () => {
+    const serving = await served();
+    expect([cluster, serving]).not.toEqual([cluster, 0]);
+    return serving;
+  });
+  await put(cluster, `${kubeconfig}\n# another text is another content\n`);
+  await eventually(async () => expect([cluster, await served()]).not.toEqual([cluster, first]));
+  await remove(cluster);
+  await eventually(async () => expect([cluster, await served()]).toEqual([cluster, 0]));
+}
+
+/** Cycles `from` to `to`, so many under way at once, one in ten of them with the real API server. */
+async function cycle(from: number, to: number): Promise<void> {
+  let next = from;
+  const work = async (): Promise<void> => {
+    while (next < to) {
+      const nth = next++;
+      await (nth % 10 === 0 ? cycleOnReal(nth) : cycleOnDouble(nth));
+    }
+  };
+  await Promise.all(Array.from({ length: AT_ONCE }, work));
+}
+
+interface Look {
+  readonly held: Held;
+  readonly descriptors: number;
+}
+
+/** Looks once nothing is under way. */
+async function lookAt({ process: { pid }, inspector }: Member): Promise<Look> {
+  const held = await inspector.held();
+  return { held, descriptors: readdirSync(`/proc/${pid}/fd`).length };
+}
+
+async function keys(): Promise<string[]> {
+  const found = await redis.keys(`*${fleet.prefix}*`);
+  return found.sort();
+}
+
+const nothingOpen = (): Promise<void> =>
+  eventually(() => expect([double.openWatches, double.openSockets]).toEqual([0, 0]));
+
+/** What is about a cluster of a cycle. */
+const traces = (texts: readonly string[]): string[] =>
+  texts.filter((text) => /leak-\d/.test(text)).slice(0, 5);
+
+describe(`after ${CYCLES} lives of a cluster Secret`, () => {
+  let members: readonly Member[] = [];
+  afterAll(() => members.forEach(({ inspector }) => inspector.close()));
+
+  test(
+    'sockets, timers, listeners, heap, Redis keys and watches are what they were (reports 77, 78, 79, 81)',
+    async () => {
+      members = await Promise.all([startMember('watcher'), startMember('worker')]);
+      await cycle(0, WARM_UP);
+      await nothingOpen();
+      await fleet.untilQuiet();
+      const before = await Promise.all(members.map(lookAt));
+      await cycle(WARM_UP, WARM_UP + CYCLES);
+      await nothingOpen();
+      await fleet.untilQuiet();
+
+      for (const [at, member] of members.entries()) {
+        const then = before[at];
+        // What ends by a timer of its own is given its time.
+        await eventually(async () => {
+          const now = await lookAt(member);
+          const more = (of: (look: Look) => number): number =>
+            of(now) - (then === undefined ? 0 : of(then));
+          const { name } = member;
+          expect({ name, resources: more(countOf) > 3 ? now.held.resources : 'flat' }).toEqual({
+            name,
+            resources: 'flat',
+          });
+          expect({ name, listeners: now.held.listeners }).toEqual({
+            name,
+            listeners: then?.held.listeners,
+          });
+          expect(more(({ descriptors }) => descriptors)).toBeLessThanOrEqual(3);
+          const grown = more(({ held }) => held.heap);
+          expect({ name, grown: grown > NOISE ? grown : 'flat' }).toEqual({ name, grown: 'flat' });
+        });
+        expect(member.process.stderr()).not.toContain('MaxListenersExceededWarning');
+      }
+      await eventually(async () => expect(traces(await keys())).toEqual([]));
+      await eventually(async () => expect(traces(await valuesOfRegistry())).toEqual([]));
+      for (const member of members) expect(traces(await metricsOf(member))).toEqual([]);
+    },
+    LIMIT_MS,
+  );
+});
+
+function countOf({ held }: Look): number {
+  return Object.values(held.resources).reduce((sum, count) => sum + count, 0);
+}
+
+async function valuesOfRegistry(): Promise<string[]> {
+  const registry = createClusterRegistry(redis, fleet.prefix);
+  const watches = [...(await registry.watches()).keys()];
+  return [...watches, ...(await registry.decisions()).map(({ secret }) => secret)];
+}
+
+async function metricsOf({ process: tether }: Member): Promise<string[]> {
+  const [, url] = await tether.untilLog(/"url":"(http:[^"]+)"/);
+  const text = await (await fetch(`${url}/metrics`, { headers: { connection: 'close' } })).text();
+  return text.split('\n');
+}

@@ -1,0 +1,247 @@
+import { randomBytes } from 'node:crypto';
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { Redis } from 'ioredis';
+import { freePort } from '../../platform/process/free-port.ts';
+import { createClusterRegistry } from '../../platform/redis/clusters/registry.ts';
+import { ApiDouble } from '../support/api-double.ts';
+import { apiOk } from '../support/api.ts';
+import { clusterSecret } from '../support/cluster-secret.ts';
+import { eventually } from '../support/eventually.ts';
+import { answer, errorLine, html, refuse, type Behaviour } from '../support/misbehaviours.ts';
+import { freshNamespace } from '../support/namespaces.ts';
+import { runTether, spawnTether, type TetherProcess } from '../support/processes.ts';
+import { fromRun } from '../support/run.ts';
+
+/*
+ * One cluster Secret lives through everything that may happen to it, and a marker in its credentials
+ * is then looked for in all that Tether has said, stored and sent meanwhile.
+ */
+
+/** Short enough that nothing takes it for a token by its length. */
+const MARKER = `planted${randomBytes(8).toString('hex')}`;
+const PREFIX = `credentials-${randomBytes(4).toString('hex')}`;
+const CLUSTER = 'marked';
+const SECRET = 'link-marked';
+const LIMIT_MS = 240_000;
+
+let ns: string;
+let double: ApiDouble;
+let redis: Redis;
+let monitor: Redis;
+/** Every command that Redis got from anybody under our prefix, those of scripts too. */
+const commands: string[] = [];
+/** Everything else that somebody may read, by where it was found. */
+const said: [where: string, text: string][] = [];
+
+beforeAll(async () => {
+  ns = await freshNamespace('credentials');
+  double = await ApiDouble.start({ users: { [MARKER]: { name: 'admin' } } });
+  putService(double);
+  redis = new Redis(fromRun('redisUrl'));
+  monitor = await redis.monitor();
+  monitor.on('monitor', (_time: string, args: string[]) => commands.push(args.join(' ')));
+});
+afterAll(async () => {
+  monitor.disconnect();
+  redis.disconnect();
+  await double.close();
+});
+
+function putService(into: ApiDouble): void {
+  const metadata = { namespace: 'remote', name: 'shop' };
+  into.put('services', { metadata, ...{ spec: { ports: [{ name: 'http', port: 80 }] } } });
+  into.put('endpointslices', {
+    metadata: { ...metadata, labels: { 'kubernetes.io/service-name': 'shop' } },
+    ...{
+      addressType: 'IPv4',
+      ports: [{ name: 'http', port: 8080, protocol: 'TCP' }],
+      endpoints: [{ addresses: ['10.1.2.3'], conditions: { ready: true } }],
+    },
+  });
+}
+
+const secretsPath = (name = ''): string => `/api/v1/namespaces/${ns}/secrets${name && `/${name}`}`;
+const put = (kubeconfig: string): Promise<unknown> =>
+  apiOk('PUT', secretsPath(SECRET), clusterSecret(SECRET, CLUSTER, kubeconfig));
+
+/** Servers that repeat what they were sent, in every way that is read by somebody. */
+const ECHOES: Readonly<Record<string, Behaviour>> = {
+  'a refusal that repeats the token': (request, ...rest) =>
+    refuse(401, {
+      reason: 'Unauthorized',
+      message: `${request.headers.authorization} is not known`,
+    })(request, ...rest),
+  'a server error that repeats the token': (request, ...rest) =>
+    refuse(500, { reason: 'InternalError', message: `cannot check ${MARKER}` })(request, ...rest),
+  'a page that repeats the token': (request, ...rest) => {
+    if (request.url === '/version') return html(200)(request, ...rest);
+    const body = `<html>${request.headers.authorization}</html>`;
+    answer(200, body, { 'content-type': 'text/html' })(request, ...rest);
+  },
+  'plain text that repeats the token': (request, ...rest) =>
+    answer(403, `no: ${request.headers.authorization}`, { 'content-type': 'text/plain' })(
+      request,
+      ...rest,
+    ),
+  'watch lines that repeat the token': (request, response, proceed) => {
+    if (!request.url?.includes('watch=true')) return proceed();
+    const line = errorLine(403, 'Forbidden', `${request.headers.authorization} may not`);
+    answer(200, `${line}\nrubbish ${MARKER}\n`, { 'content-type': 'application/json' })(
+      request,
+      response,
+      proceed,
+    );
+  },
+};
+
+interface Config {
+  readonly clusters: { cluster: Record<string, unknown> }[];
+  readonly users: { user: Record<string, unknown> }[];
+}
+
+/** The good kubeconfig, changed. */
+function changed(change: (config: Config) => void): string {
+  const config = JSON.parse(double.kubeconfig(MARKER)) as Config;
+  change(config);
+  return JSON.stringify(config);
+}
+
+const inBase64 = (text: string): string => Buffer.from(text).toString('base64');
+
+/** Contents that are refused, each with the marker in a place that a reason might quote. */
+const REFUSED: Readonly<Record<string, string>> = {
+  'text that is no YAML': `users: [{user: {token: ${MARKER}`,
+  'YAML of another shape': `users: ${MARKER}\nclusters: 3\n`,
+  'a plugin': changed(({ users }) => {
+    const env = [{ name: 'TOKEN', value: MARKER }];
+    for (const entry of users) entry.user = { exec: { command: MARKER, args: [MARKER], env } };
+  }),
+  'a key that is none': changed(({ users }) => {
+    const data = inBase64(`-----BEGIN PRIVATE KEY-----\n${MARKER}\n-----END PRIVATE KEY-----\n`);
+    for (const entry of users) {
+      entry.user = { 'client-certificate-data': data, 'client-key-data': data };
+    }
+  }),
+  'a token that is no header': changed(({ users }) => {
+    for (const entry of users) entry.user = { token: `${MARKER}\nx: y` };
+  }),
+  'a user in the server’s address': changed(({ clusters }) => {
+    for (const { cluster } of clusters) {
+      cluster['server'] = `https://admin:${MARKER}@127.0.0.1:${double.port}`;
+    }
+  }),
+  'a user in the proxy’s address': changed(({ clusters }) => {
+    for (const { cluster } of clusters) cluster['proxy-url'] = `http://me:${MARKER}@127.0.0.1:1`;
+  }),
+  'an auth provider': changed(({ users }) => {
+    for (const entry of users) {
+      entry.user = { 'auth-provider': { name: 'gcp', config: { 'access-token': MARKER } } };
+    }
+  }),
+};
+
+test(
+  'no credential of a cluster Secret is in a log, a job, Redis, an Event, a metric or an answer',
+  async () => {
+    const port = await freePort();
+    const common = ['--redis-prefix', PREFIX, '--log-level', 'debug', '--log-format', 'json'];
+    const clusters = ['--namespace', ns, '--clusters-allow-loopback', 'true'];
+    const members = [
+      spawnTether(['watcher', ...common, ...clusters, '--namespaces', ns]),
+      spawnTether(['worker', ...common, ...clusters]),
+      spawnTether(['lookup', ...common, '--lookup-addr', `127.0.0.1:${port}`]),
+    ];
+    await Promise.all(members.map((member) => member.untilLog(/"msg":"ready"/)));
+    const registry = createClusterRegistry(redis, PREFIX);
+    const ask = async (path: string): Promise<Response> =>
+      fetch(`http://127.0.0.1:${port}${path}`, { headers: { connection: 'close' } });
+    const endpoints = `/v1/clusters/${CLUSTER}/services/remote/shop/endpoints`;
+    const look = async (stage: string): Promise<void> => {
+      for (const path of ['/v1/clusters', `/v1/clusters/${CLUSTER}`, endpoints]) {
+        said.push([`${path} after ${stage}`, await (await ask(path)).text()]);
+      }
+      for (const member of members) said.push([`metrics after ${stage}`, await metricsOf(member)]);
+      const args = ['reconcile', 'cluster', `${ns}/${SECRET}`, '--wait', '--redis-prefix', PREFIX];
+      const { stdout, stderr } = await runTether(args);
+      said.push([`reconcile cluster after ${stage}`, stdout + stderr]);
+    };
+
+    await apiOk('POST', secretsPath(), clusterSecret(SECRET, CLUSTER, double.kubeconfig(MARKER)));
+    await eventually(async () => expect((await ask(endpoints)).status).toBe(200));
+    await look('the start');
+
+    for (const [stage, behaviour] of Object.entries(ECHOES)) {
+      double.misbehave(behaviour);
+      double.cut();
+      await eventually(async () => {
+        const watch = (await registry.watches()).get(CLUSTER);
+        expect({ stage, healthy: watch?.healthy, reason: watch?.reason }).toMatchObject({
+          healthy: false,
+          reason: expect.stringMatching(/./),
+        });
+      });
+      await look(stage);
+      double.misbehave(undefined);
+      await eventually(async () => {
+        expect((await registry.watches()).get(CLUSTER)?.healthy).toBe(true);
+      });
+    }
+
+    for (const [stage, kubeconfig] of Object.entries(REFUSED)) {
+      const before = (await registry.decision(`${ns}/${SECRET}`))?.hash;
+      await put(kubeconfig);
+      await eventually(async () => {
+        const decision = await registry.decision(`${ns}/${SECRET}`);
+        expect({ stage, ...decision }).toMatchObject({ reason: expect.stringMatching(/./) });
+        expect(decision?.hash).not.toBe(before);
+        expect(decision?.verdict).not.toBe('Accepted');
+      });
+      await look(stage);
+    }
+
+    await apiOk('DELETE', secretsPath(SECRET));
+    await eventually(async () => expect(await registry.decisions()).toEqual([]));
+    for (const member of members) {
+      const { code } = await member.stop();
+      expect(code).toBe(0);
+      said.push(['log', member.stdout() + member.stderr()]);
+    }
+    const events = await apiOk('GET', `/api/v1/namespaces/${ns}/events`);
+    said.push(['events', JSON.stringify(events)]);
+    const others = await apiOk('GET', `/apis/events.k8s.io/v1/namespaces/${ns}/events`);
+    said.push(['events', JSON.stringify(others)]);
+
+    // Had nothing been kept, nothing would be found either.
+    const ours = commands.filter((command) => command.includes(PREFIX));
+    expect(ours.some((command) => command.includes('10.1.2.3'))).toBe(true);
+    expect(ours.some((command) => command.includes(`${ns}/${SECRET}`))).toBe(true);
+    expect(JSON.stringify(events)).toContain(SECRET);
+    expect(said.filter(([where]) => where === 'log').every(([, text]) => text !== '')).toBe(true);
+
+    const found = [...commands.map((text): [string, string] => ['redis', text]), ...said].filter(
+      ([, text]) => FORMS.some((form) => text.includes(form)),
+    );
+    expect(found.map(([where, text]) => [where, around(text)])).toEqual([]);
+  },
+  LIMIT_MS,
+);
+
+/** The marker itself, and what it looks like inside of base64, wherever it begins there. */
+const FORMS = [MARKER, ...[0, 1, 2].map(inside)];
+
+function inside(shift: number): string {
+  const encoded = Buffer.from(`${'x'.repeat(shift)}${MARKER}`).toString('base64');
+  // The first and last characters depend on what is around it.
+  return encoded.slice(shift === 0 ? 0 : 4, -4);
+}
+
+function around(text: string): string {
+  const form = FORMS.find((one) => text.includes(one)) ?? '';
+  const at = text.indexOf(form);
+  return text.slice(Math.max(0, at - 200), at + 100);
+}
+
+async function metricsOf(tether: TetherProcess): Promise<string> {
+  const [, url] = await tether.untilLog(/"url":"(http:[^"]+)"/);
+  return (await fetch(`${url}/metrics`, { headers: { connection: 'close' } })).text();
+}
