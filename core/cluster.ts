@@ -115,7 +115,9 @@ export function describeCluster(
   now: number,
 ): ClusterDescription {
   const { cluster, secret, loadedAt, since, accepted } = decision;
-  const serving = accepted === null ? 0 : (watch?.serving ?? 0);
+  // Who lost the name is answered from who has it, and from what that one left while it is taken over.
+  const ours = accepted !== null || decision.verdict === 'Conflict';
+  const serving = ours ? (watch?.serving ?? 0) : 0;
   const told =
     watch !== null && serving > 0
       ? whileServing(decision, watch, now)

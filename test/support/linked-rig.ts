@@ -43,8 +43,10 @@ export interface LinkedRig {
   purger: ClusterPurger;
   /** An API server of one cluster. */
   cluster(options?: ApiDoubleOptions): Promise<ApiDouble>;
-  /** Has a content accepted, as a worker would; gives its generation. */
-  link(cluster: string, link: Link): Promise<number>;
+  /** Has a content accepted, as a worker would; gives its generation. The Secret is called as the cluster. */
+  link(cluster: string, link: Link, secret?: string): Promise<number>;
+  /** Another Secret wants the same name, and has to wait. */
+  contest(cluster: string, secret: string): Promise<void>;
   /** The Secret is gone, and everybody was told. */
   unlink(cluster: string): Promise<void>;
   /** The Secret holds something else, and nobody has decided about it yet. */
@@ -66,7 +68,7 @@ export function linkedRig(): LinkedRig {
   const rig = {} as LinkedRig;
   const managers: ClusterManager[] = [];
   const doubles: ApiDouble[] = [];
-  const secrets = new Map<string, Link & { readonly hash: string }>();
+  const secrets = new Map<string, Required<Link> & { readonly hash: string }>();
 
   beforeEach(() => {
     rig.redis = new Redis(fromRun('redisUrl'));
@@ -100,13 +102,20 @@ export function linkedRig(): LinkedRig {
       doubles.push(double);
       return double;
     },
-    link: async (cluster: string, link: Link) => {
+    link: async (cluster: string, { url, token = DOUBLE_TOKEN }: Link, secret = cluster) => {
       const hash = randomUUID();
       const generation = await rig.registry.nextGeneration();
-      secrets.set(`tether/${cluster}`, { token: DOUBLE_TOKEN, ...link, hash });
-      await rig.registry.decide(decisionOf(cluster, generation, hash));
+      const decision = decisionOf(cluster, generation, hash);
+      secrets.set(`tether/${secret}`, { url, token, hash });
+      await rig.registry.decide({ ...decision, secret: `tether/${secret}` });
       look();
       return generation;
+    },
+    contest: async (cluster: string, secret: string) => {
+      const decision = decisionOf(cluster, 0, '');
+      const lost = { verdict: 'Conflict', reason: 'taken', accepted: null } as const;
+      await rig.registry.decide({ ...decision, ...lost, secret: `tether/${secret}` });
+      look();
     },
     unlink: async (cluster: string) => {
       secrets.delete(`tether/${cluster}`);
@@ -114,7 +123,7 @@ export function linkedRig(): LinkedRig {
       look();
     },
     overwrite: (cluster: string) => {
-      secrets.set(`tether/${cluster}`, { url: '', hash: 'another' });
+      secrets.set(`tether/${cluster}`, { url: '', token: '', hash: 'another' });
     },
     watcher: (options: Partial<ClusterManagerDeps> = {}) => {
       const manager = new ClusterManager({ ...depsOf(rig, connect), ...options });

@@ -124,7 +124,9 @@ export class ClusterManager {
     const targets = this.#targets(decisions);
     for (const target of targets.values()) this.#settle(target, watches);
     for (const cluster of new Set([...this.#owners.keys(), ...watches.keys()])) {
-      if (!targets.has(cluster)) this.#gone(cluster, upTo);
+      if (targets.has(cluster)) continue;
+      if (isHandedOver(cluster, decisions)) this.#end(cluster);
+      else this.#gone(cluster, upTo);
     }
     this.#teller.tellAll([...this.#owners.values()], watches);
   }
@@ -163,8 +165,9 @@ export class ClusterManager {
       this.#leaving.set(cluster, until);
       const watch = watches.get(cluster);
       const taken = watch?.syncedAt === watch?.at && watch?.owner !== this.#deps.id;
-      if (taken || performance.now() > until) this.#release(cluster, owner);
-      else owner.aim(target);
+      if (!taken && performance.now() < until) return owner.aim(target);
+      this.#deps.log.info({ cluster }, 'another watcher has taken this cluster over');
+      void this.#end(cluster);
     }
   }
 
@@ -183,24 +186,23 @@ export class ClusterManager {
     return owner;
   }
 
-  #release(cluster: string, owner: ClusterOwner): void {
+  /** This process watches the cluster no longer; its view stays. */
+  #end(cluster: string): Promise<void> {
+    const ended = this.#owners.get(cluster)?.close() ?? Promise.resolve();
     this.#owners.delete(cluster);
     this.#leaving.delete(cluster);
-    this.#deps.log.info({ cluster }, 'another watcher has taken this cluster over');
-    this.#inBackground(cluster, owner.close());
+    this.#inBackground(cluster, ended);
+    return ended;
   }
 
   /** The cluster's Secret is gone: the watches end now, and its view goes, whoever had filled it. */
   #gone(cluster: string, upTo: number): void {
     if (cluster === LOCAL_CLUSTER && this.#deps.localWanted() === null) return;
-    const owner = this.#owners.get(cluster);
-    this.#owners.delete(cluster);
-    this.#leaving.delete(cluster);
-    const ended = owner?.close() ?? Promise.resolve();
-    if (this.#purging.has(cluster)) return this.#inBackground(cluster, ended);
+    const watched = this.#owners.has(cluster);
+    const ended = this.#end(cluster);
+    if (this.#purging.has(cluster)) return;
     // Elsewhere the served cluster may be wanted still: its owner knows.
-    const purges = this.#isMine(cluster) || (owner !== undefined && cluster !== LOCAL_CLUSTER);
-    if (!purges) return this.#inBackground(cluster, ended);
+    if (!this.#isMine(cluster) && (!watched || cluster === LOCAL_CLUSTER)) return;
     const purged = this.#purge(cluster, upTo, ended).finally(() => this.#purging.delete(cluster));
     this.#purging.set(cluster, purged);
     this.#inBackground(cluster, purged);
@@ -210,7 +212,8 @@ export class ClusterManager {
     const { purger, registry, log } = this.#deps;
     await Promise.all([ended, this.#teller.idle()]);
     await purger.purgeCluster(cluster, upTo);
-    await registry.forgetWatch(cluster);
+    // Linked anew meanwhile, it has a watch again.
+    if (!this.#owners.has(cluster)) await registry.forgetWatch(cluster);
     log.info({ cluster }, 'a cluster is linked no longer: nothing of it is watched or kept');
   }
 
@@ -225,6 +228,14 @@ export class ClusterManager {
       this.#deps.log.debug({ cluster, error: describeError(error) }, 'the end of a cluster failed');
     });
   }
+}
+
+/**
+ * The Secret that had the name is gone, and another one that waited for it is about to be looked at:
+ * what is known is answered until that is settled.
+ */
+function isHandedOver(cluster: string, decisions: readonly ClusterDecision[]): boolean {
+  return decisions.some((one) => one.cluster === cluster && one.verdict === 'Conflict');
 }
 
 /** Of two Secrets for one cluster the one whose content is to be watched. */

@@ -161,13 +161,13 @@ export class ClusterOwner {
       this.#current = this.#start(wanted);
       return;
     }
-    this.#next ??= this.#start(wanted);
-    if (!this.#next.synced) return;
+    const next = (this.#next ??= this.#start(wanted));
+    if (!next.synced) return;
     const promoted = await this.#deps.openView(this.cluster, wanted).promote();
     if (this.#closed) return;
-    // If not, a newer one serves: the next look follows it.
-    this.#again = !promoted;
     if (promoted) this.#follow(wanted);
+    // A newer one serves, or Redis lost this one: the next look goes on from how it is then.
+    else this.#forget(next);
   }
 
   #start(generation: number): GenerationWatch {

@@ -179,6 +179,21 @@ describe('a cluster whose Secret is gone', () => {
     await eventually(async () => expect(await rig.watch('east')).toBeUndefined());
   });
 
+  it('answers on while its name goes to another Secret that waited for it', async () => {
+    rig.watcher();
+    const { east } = await linkedEast();
+    const other = await rig.cluster();
+    other.put('endpointslices', webSlice('web-0', FORTY));
+    await rig.contest('east', 'heir');
+    const handedOver = (async () => {
+      await rig.unlink('east');
+      await watchesBecome(east, 0);
+      const next = await rig.link('east', other, 'heir');
+      await rig.watchBecomes('east', { serving: next, healthy: true });
+    })();
+    expect(await fewestWhile(handedOver)).toBe(40);
+  });
+
   it('can be linked again, under a generation of its own', async () => {
     rig.watcher();
     const { east, generation } = await linkedEast();
