@@ -45,6 +45,9 @@ export interface WatchHealth {
 /** Ms. Cut connections, ends of a server's own accord and relists are over sooner. */
 export const GRACE_MS = 2_000;
 
+/** A first list that had no answer for so long is worth a word, ms; it may take longer. */
+const SLOW_MS = 5_000;
+
 /** Objects a page of a list: a megabyte or so. A slice may hold a hundred endpoints and more. */
 const PAGE_SIZES: Readonly<Record<RemoteKind, number>> = {
   service: 500,
@@ -91,7 +94,7 @@ export class KindWatch {
     return {
       inSync,
       healthy: inSync || performance.now() - this.#lastStood < GRACE_MS,
-      reason: failed || (this.missing && !inSync) ? reasonOf(state) : '',
+      reason: inSync ? '' : this.#reason(),
       attempts: failed ? state.attempt : 0,
       nextTryAt: failed ? this.#enteredAt + state.nextTryMs : null,
     };
@@ -172,12 +175,17 @@ export class KindWatch {
     );
   }
 
+  #reason(): string {
+    const state = this.#state;
+    if (state.kind === 'retrying' || state.kind === 'waiting-for-kind') return state.reason;
+    const waits = state.kind === 'listing' && !this.#synced;
+    if (!waits || this.#reflector.health().lastContactMs < SLOW_MS) return '';
+    const what = `list ${resourceOf(this.#path)} of cluster ${this.#deps.cluster}`;
+    return `${what}: no answer for ${SLOW_MS / 1000} s so far`;
+  }
+
   #stands(): boolean {
     if (this.#state.kind === 'watching') return true;
     return this.#deps.kind === 'workload' && this.missing;
   }
-}
-
-function reasonOf(state: ReflectorState): string {
-  return 'reason' in state ? state.reason : '';
 }
