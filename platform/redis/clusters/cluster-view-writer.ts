@@ -56,7 +56,7 @@ export interface ClusterViewWriter {
   open(): Promise<OpenedView>;
   /** @throws ViewClosedError when nothing of it may be written any more. */
   apply(changes: readonly RemoteChange[]): Promise<RemoteApplied>;
-  /** Keys of one kind, a few hundred at a time; one may come twice. */
+  /** Keys of one kind, a hundred or so at a time; one may come twice. */
   known(kind: RemoteKind): AsyncIterable<readonly string[]>;
   /** One kind was listed in full, as of `rv` ('' if there is no such version). @throws ViewClosedError */
   markSynced(kind: RemoteKind, rv: string): Promise<void>;
@@ -86,7 +86,7 @@ const SCRIPTS = {
 
 /** Names in one message at most; more are told as "all". */
 const MAX_NAMES_TOLD = 500;
-const NAMES_A_STEP = 300;
+const NAMES_A_STEP = 100;
 
 /** All methods reject with ioredis' error while Redis is away. */
 export function createClusterViewWriter(

@@ -27,7 +27,7 @@ const closeGenerations = loadClusterScript('close');
 const purgeStep = loadClusterScript('purge-step');
 
 /** Services whose sets one step drops, roughly: it keeps Redis for a millisecond or less. */
-const SERVICES_A_STEP = 500;
+const SERVICES_A_STEP = 100;
 
 type Which = 'one' | 'older' | 'gone';
 
