@@ -20,6 +20,13 @@ export const CONNECT_TIMEOUT_MS = 5_000;
  */
 export type AddressRule = (address: string) => string | undefined;
 
+/** What holds for all connections of a transport. */
+export interface ConnectScope {
+  readonly rule: AddressRule | undefined;
+  /** Destroys each connection, also one that does not stand yet. */
+  readonly ending: AbortSignal;
+}
+
 type Connector = ReturnType<typeof buildConnector>;
 type Callback = Parameters<Connector>[1];
 
@@ -35,17 +42,17 @@ class AddressRefusedError extends Error {
  * Makes connections to the API server: HTTP/1.1 only (the fastest here: docs and facts), with the
  * client certificate of the moment, so that a rotated one is used by the next connection.
  */
-export function apiServerConnector(access: KubeAccess, rule: AddressRule | undefined): Connector {
+export function apiServerConnector(access: KubeAccess, scope: ConnectScope): Connector {
   let last:
     { readonly pem: ClientCertificate | undefined; readonly connect: Connector } | undefined;
   const connectorFor = (pem: ClientCertificate | undefined): Connector => {
     if (last === undefined || last.pem?.cert !== pem?.cert || last.pem?.key !== pem?.key) {
-      last = { pem, connect: resumingConnector(access, pem, rule) };
+      last = { pem, connect: resumingConnector(access, pem, scope) };
     }
     return last.connect;
   };
   return (options, callback) => {
-    const refusal = refuseLiteral(options.hostname, rule);
+    const refusal = refuseLiteral(options.hostname, scope.rule);
     if (refusal !== undefined) return void callback(refusal, null);
     const pem = access.credentials.clientCertificate();
     if (!(pem instanceof Promise)) return connectorFor(pem)(options, callback);
@@ -63,9 +70,9 @@ export function apiServerConnector(access: KubeAccess, rule: AddressRule | undef
 function resumingConnector(
   access: KubeAccess,
   pem: ClientCertificate | undefined,
-  rule: AddressRule | undefined,
+  scope: ConnectScope,
 ): Connector {
-  const { ca, cert, key, ...rest } = tlsOptions(access, pem, rule);
+  const { ca, cert, key, ...rest } = tlsOptions(access, pem, scope);
   let secureContext: SecureContext | undefined;
   const build = (session?: Buffer): Connector => {
     secureContext ??= createSecureContext({ ca, cert, key });
@@ -91,10 +98,10 @@ function resumingConnector(
 }
 
 /** Makes connections to a proxy, which the address rule covers as well. */
-export function proxyConnector(rule: AddressRule | undefined): Connector {
-  const connect = buildConnector({ ...common(rule) });
+export function proxyConnector(scope: ConnectScope): Connector {
+  const connect = buildConnector({ ...common(scope) });
   return (options, callback: Callback) => {
-    const refusal = refuseLiteral(options.hostname, rule);
+    const refusal = refuseLiteral(options.hostname, scope.rule);
     if (refusal !== undefined) callback(refusal, null);
     else connect(options, callback);
   };
@@ -109,10 +116,10 @@ type TlsOptions = Pick<
 export function tlsOptions(
   access: KubeAccess,
   pem: ClientCertificate | undefined,
-  rule: AddressRule | undefined,
+  scope: ConnectScope,
 ): ReturnType<typeof common> & TlsOptions {
   return {
-    ...common(rule),
+    ...common(scope),
     rejectUnauthorized: !access.insecure,
     ...(access.ca === undefined ? {} : { ca: access.ca }),
     ...(access.tlsServerName === undefined ? {} : { servername: access.tlsServerName }),
@@ -120,12 +127,13 @@ export function tlsOptions(
   };
 }
 
-function common(rule: AddressRule | undefined): {
+function common({ rule, ending }: ConnectScope): {
   allowH2: false;
   timeout: number;
+  signal: AbortSignal;
   lookup?: LookupFunction;
 } {
-  const base = { allowH2: false, timeout: CONNECT_TIMEOUT_MS } as const;
+  const base = { allowH2: false, timeout: CONNECT_TIMEOUT_MS, signal: ending } as const;
   return rule === undefined ? base : { ...base, lookup: guardedLookup(rule) };
 }
 

@@ -1,7 +1,8 @@
+import { setMaxListeners } from 'node:events';
 import { Pool, ProxyAgent } from 'undici';
 import type { Dispatcher } from 'undici';
 import { apiServerConnector, proxyConnector, tlsOptions, CONNECT_TIMEOUT_MS } from './connect.ts';
-import type { AddressRule } from './connect.ts';
+import type { AddressRule, ConnectScope } from './connect.ts';
 import type { ClientCertificate, MaybePromise } from './credentials.ts';
 import type { KubeAccess } from './kubeconfig-access.ts';
 
@@ -46,7 +47,12 @@ export function createTransport(access: KubeAccess, options: TransportOptions): 
   const url = new URL(access.server);
   const headers = headerCache(access);
   const retired = new Set<Pools>();
-  let pools = makePools(access, url.origin, options);
+  const ending = new AbortController();
+  // Each connection listens.
+  setMaxListeners(0, ending.signal);
+  const scope: ConnectScope = { rule: options.addressRule, ending: ending.signal };
+  const make = (): Pools => makePools(access, url.origin, options.connections, scope);
+  let pools = make();
   let certificate = certificateAtHand(access)?.cert;
   let closed = false;
   const recycleIfRotated = async (): Promise<void> => {
@@ -54,7 +60,7 @@ export function createTransport(access: KubeAccess, options: TransportOptions): 
     if (closed || latest === certificate) return;
     certificate = latest;
     const old = pools;
-    pools = makePools(access, url.origin, options);
+    pools = make();
     retired.add(old);
     // What is under way may end in peace.
     await Promise.all([old.requests.close(), old.watches.close()]);
@@ -76,7 +82,10 @@ export function createTransport(access: KubeAccess, options: TransportOptions): 
     async close() {
       closed = true;
       const all = [pools, ...retired].flatMap((old) => [old.requests, old.watches]);
-      await Promise.all(all.map((dispatcher) => dispatcher.destroy()));
+      const destroyed = Promise.all(all.map((dispatcher) => dispatcher.destroy()));
+      // Those that were being made would go on until their time limit.
+      ending.abort(new Error('the client was closed'));
+      await destroyed;
     },
   };
 }
@@ -95,12 +104,17 @@ interface Pools {
   readonly watches: Dispatcher;
 }
 
-function makePools(access: KubeAccess, origin: string, options: TransportOptions): Pools {
-  const make = (connections: number | null): Dispatcher =>
+function makePools(
+  access: KubeAccess,
+  origin: string,
+  connections: number,
+  scope: ConnectScope,
+): Pools {
+  const make = (most: number | null): Dispatcher =>
     access.proxyUrl === undefined
-      ? directPool(access, origin, connections, options.addressRule)
-      : proxiedPool(access, access.proxyUrl, connections, options.addressRule);
-  return { requests: make(options.connections), watches: make(null) };
+      ? directPool(access, origin, most, scope)
+      : proxiedPool(access, access.proxyUrl, most, scope);
+  return { requests: make(connections), watches: make(null) };
 }
 
 /** Deadlines are the client's own, per request: undici's are coarse and per phase. */
@@ -116,12 +130,12 @@ function directPool(
   access: KubeAccess,
   origin: string,
   connections: number | null,
-  rule: AddressRule | undefined,
+  scope: ConnectScope,
 ): Dispatcher {
   return new Pool(origin, {
     ...POOL_OPTIONS,
     connections,
-    connect: apiServerConnector(access, rule),
+    connect: apiServerConnector(access, scope),
   });
 }
 
@@ -129,12 +143,12 @@ function proxiedPool(
   access: KubeAccess,
   proxyUrl: string,
   connections: number | null,
-  rule: AddressRule | undefined,
+  scope: ConnectScope,
 ): Dispatcher {
-  if (rule !== undefined && proxyUrl.startsWith('socks')) {
+  if (scope.rule !== undefined && proxyUrl.startsWith('socks')) {
     throw new Error('proxy-url: a socks5 proxy cannot be used where addresses are restricted');
   }
-  const connect = proxyConnector(rule);
+  const connect = proxyConnector(scope);
   // Fixed for this pool: a rotated certificate makes the server answer 401, and that a new pool.
   const pem = certificateAtHand(access);
   return new ProxyAgent({
@@ -144,7 +158,7 @@ function proxiedPool(
     connectTimeout: CONNECT_TIMEOUT_MS,
     // Always CONNECT, so that the one connector above, with its rule, is the only way out.
     proxyTunnel: true,
-    requestTls: tlsOptions(access, pem, undefined),
+    requestTls: tlsOptions(access, pem, { ...scope, rule: undefined }),
     clientFactory: (uri) => new Pool(uri, { ...POOL_OPTIONS, connect }),
   });
 }

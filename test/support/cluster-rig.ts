@@ -143,6 +143,8 @@ export async function blackHoleServer(): Promise<BlackHole> {
   const sockets = new Set<Socket>();
   const server = createServer((socket) => {
     sockets.add(socket);
+    // Reads, or it would not notice that the other side has gone.
+    socket.resume();
     socket.on('error', () => undefined);
     socket.on('close', () => sockets.delete(socket));
   });
