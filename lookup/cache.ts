@@ -98,6 +98,7 @@ export class Cache {
     for (const entry of this.#clusters.get(cluster)?.byService.values() ?? []) {
       entry.set = null;
       entry.known = false;
+      entry.current = false;
       entry.generation = 0;
       this.#touch(entry);
     }

@@ -1,5 +1,5 @@
 import { shortHash } from '../core/hash.ts';
-import type { ClusterStatus } from './clusters.ts';
+import { AWAY, type ClusterStatus } from './clusters.ts';
 import { onlyPort, type EndpointSet } from './endpoint-set.ts';
 import type { Entry } from './entry.ts';
 import { ageText, type AnswerStatus, type Known, type Refusal } from './known.ts';
@@ -13,7 +13,7 @@ export class ClusterTarget implements Target {
   /** Name or number of a port; '' for all. */
   readonly #port: string;
   #narrowed: { readonly of: EndpointSet; readonly set: EndpointSet | null } | undefined;
-  #last: { readonly of: ClusterStatus; readonly lost: boolean; status: AnswerStatus } | undefined;
+  #last: { readonly of: ClusterStatus; readonly lost: string; status: AnswerStatus } | undefined;
 
   constructor(world: World, member: Member, port = '') {
     this.#world = world;
@@ -26,7 +26,9 @@ export class ClusterTarget implements Target {
     // Nothing is read for a name that is no cluster's: anybody may ask for any.
     if (directory.get(this.member.cluster)?.accepted !== true) return undefined;
     const entry = this.#entry();
-    return cache.isFresh(entry) ? undefined : cache.refresh(entry);
+    // Redis may be one that hangs: nobody waits for it who can have the last known state.
+    if (cache.isFresh(entry) || (directory.away && entry.known)) return undefined;
+    return cache.refresh(entry);
   }
 
   now(): Known {
@@ -58,8 +60,10 @@ export class ClusterTarget implements Target {
 
   #known(cluster: ClusterStatus): Known {
     const entry = this.#entry();
-    const lost = !entry.current || entry.failure !== '';
-    if (!entry.known || (lost && entry.set === null)) return this.#unknown(cluster, entry.failure);
+    const lost = whyLost(entry);
+    if (!entry.known || (lost !== '' && entry.set === null)) {
+      return this.#unknown(cluster, entry.failure);
+    }
     const status = this.#status(cluster, lost);
     if (entry.set === null) return { kind: 'absent', refusal: this.#noService(), status };
     if (this.#port === '') return { kind: 'set', set: entry.set, status };
@@ -72,7 +76,7 @@ export class ClusterTarget implements Target {
   }
 
   #unknown(cluster: ClusterStatus, failure: string): Known {
-    const status = this.#status(cluster, false);
+    const status = this.#status(cluster, '');
     if (failure !== '') {
       const error = `cluster ${this.member.cluster} cannot be read: Redis does not answer`;
       return { kind: 'unknown', refusal: { code: 'Unavailable', error }, status };
@@ -88,7 +92,7 @@ export class ClusterTarget implements Target {
     return { code: 'ServiceNotFound', error: `cluster ${cluster} has no Service ${key}` };
   }
 
-  #status(of: ClusterStatus, lost: boolean): AnswerStatus {
+  #status(of: ClusterStatus, lost: string): AnswerStatus {
     if (this.#last?.of !== of || this.#last.lost !== lost) {
       this.#last = { of, lost, status: answerStatus(this.member, of, lost) };
     }
@@ -100,7 +104,12 @@ export const NOTHING_KNOWN: Refusal = {
   code: 'Unavailable',
   error: 'Redis does not answer, and nothing is known yet: try again',
 };
-const VIEW_LOST = 'the view is gone for the moment: this is the last known state';
+
+/** Why what is known may be outdated although the cluster is in order; '' when it is not. */
+function whyLost({ current, failure }: Entry): string {
+  if (failure !== '') return AWAY;
+  return current ? '' : 'the view is gone for the moment: this is the last known state';
+}
 
 export function noCluster(cluster: string): Refusal {
   const error = `no cluster ${cluster} is linked: GET /v1/clusters lists those that are`;
@@ -115,11 +124,11 @@ export function noPort(asked: string, { facts }: EndpointSet): Refusal {
   return { code: 'PortNotFound', error };
 }
 
-/** @param lost what is known is from an earlier reading: the view could not be read since. */
-function answerStatus(member: Member, from: ClusterStatus, lost: boolean): AnswerStatus {
-  const state = lost && from.state === 'Ready' ? 'Stale' : from.state;
-  const reason = lost && from.reason === '' ? VIEW_LOST : from.reason;
-  const stale = from.stale || lost;
+/** @param lost why the view could not be read since what is known was; '' when it could. */
+function answerStatus(member: Member, from: ClusterStatus, lost: string): AnswerStatus {
+  const state = lost !== '' && from.state === 'Ready' ? 'Stale' : from.state;
+  const reason = from.reason === '' ? lost : from.reason;
+  const stale = from.stale || lost !== '';
   const { syncedAt } = from.description;
   const slash = member.key.indexOf('/');
   const about = {
@@ -131,7 +140,7 @@ function answerStatus(member: Member, from: ClusterStatus, lost: boolean): Answe
     stale,
   };
   const text = JSON.stringify(about).slice(0, -1);
-  const tag = lost ? shortHash(text, 8) : from.tag;
+  const tag = lost === '' ? from.tag : shortHash(text, 8);
   const head = (now: number): string => text + ageText(syncedAt, now);
   return { state, reason, stale, complete: true, syncedAt, tag, head };
 }

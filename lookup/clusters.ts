@@ -54,6 +54,9 @@ export function statusesOf(content: RegistryContent): Map<string, ClusterStatus>
   return statuses;
 }
 
+/** Why all is outdated while Redis is away. */
+export const AWAY = 'Redis does not answer: this is the last known state';
+
 /** While Redis does not answer, what was last known of a cluster. */
 export function outdated(status: ClusterStatus, reason: string): ClusterStatus {
   const { description, accepted, refused } = status;

@@ -2,7 +2,13 @@ import { describeError } from '../core/errors.ts';
 import type { Logger } from '../core/logger.ts';
 import { LOCAL_CLUSTER } from '../core/names.ts';
 import type { ClusterRegistry } from '../platform/redis/clusters/registry.ts';
-import { outdated, statusesOf, type ClusterStatus, type RegistryContent } from './clusters.ts';
+import {
+  AWAY,
+  outdated,
+  statusesOf,
+  type ClusterStatus,
+  type RegistryContent,
+} from './clusters.ts';
 
 export interface DirectoryDeps {
   readonly registry: Pick<ClusterRegistry, 'decisions' | 'watches' | 'now' | 'lastGeneration'>;
@@ -19,7 +25,6 @@ const EVERY_MS = 1_000;
 /** After Redis lost its data, workers look at every Secret anew; until then no cluster is gone, ms. */
 const LOSS_GRACE_MS = 120_000;
 
-const AWAY = 'Redis does not answer: this is the last known state';
 const LOST =
   'Redis lost what it held: this is the last known state, until the Secret was read anew';
 
@@ -166,11 +171,10 @@ export class ClusterDirectory {
     for (const listener of this.#listeners.get(cluster) ?? []) listener();
   }
 
-  /** The cluster's Secret went for certain. */
+  /** The cluster's Secret went, whether or not the registry knows that already. */
   forget(cluster: string): void {
     const rest = new Map(this.#statuses);
-    // Only what a loss of data has kept alive: for the others the registry has the word.
-    if (this.#lostAt !== null && rest.delete(cluster)) this.#replace(rest);
+    if (rest.delete(cluster)) this.#replace(rest);
     this.refresh();
   }
 }

@@ -103,7 +103,7 @@ export function setOf(facts: ServiceFacts, items: Iterable<Item>): EndpointSet {
 const VERSION_LENGTH = 16;
 const ID_LENGTH = 16;
 
-export function itemOf(endpoint: Endpoint): Item {
+function itemOf(endpoint: Endpoint): Item {
   return { endpoint, text: JSON.stringify(endpoint) };
 }
 

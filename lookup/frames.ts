@@ -8,17 +8,17 @@ import type { AnswerStatus, Known, Refusal } from './known.ts';
  * HTTP/1.1 response, ready for the socket: each is made once, however many it goes to.
  */
 
+const CHUNK_END = Buffer.from('\r\n');
 /** Keeps a connection alive that has nothing to say; no event. */
 export const HEARTBEAT = chunk(':\n\n');
 /** The end of a response. */
 export const LAST_CHUNK = '0\r\n\r\n';
 
-export function chunk(text: string): Buffer {
+function chunk(text: string): Buffer {
   const body = Buffer.from(text);
   return Buffer.concat([Buffer.from(`${body.length.toString(16)}\r\n`), body, CHUNK_END]);
 }
 
-const CHUNK_END = Buffer.from('\r\n');
 const EVENT_END = Buffer.from('\n\n\r\n');
 
 /**

@@ -34,23 +34,26 @@ const MOST_MEMBERS = 500;
 /** Null for a Service that stands for no other: it has neither the label nor an annotation. */
 export function localNameOf(namespace: string, service: ServiceRecord): LocalName | null {
   const { labels, discovery } = service;
-  const cluster = labels[REMOTE_DISCOVERY];
-  if (cluster === undefined && discovery === undefined) return null;
-  const found: (Member | Malformed)[] = [];
-  if (cluster !== undefined) {
-    found.push(mirrorMember(namespace, cluster, labels[LABEL_REMOTE_SERVICE] ?? ''));
-  }
-  for (const text of listOf(discovery?.remote)) found.push(remoteMember(namespace, text));
-  for (const text of listOf(discovery?.local)) found.push(localMember(namespace, text));
+  if (labels[REMOTE_DISCOVERY] === undefined && discovery === undefined) return null;
   const members = new Map<string, Member>();
   const malformed: Malformed[] = [];
-  for (const one of found) {
+  for (const one of partsOf(namespace, service)) {
     if ('error' in one) malformed.push(one);
     else if (members.size < MOST_MEMBERS) members.set(`${one.cluster} ${one.key}`, one);
     else malformed.push({ text: one.key, error: `more than ${MOST_MEMBERS} members` });
   }
   const kind = discovery === undefined ? 'mirror' : 'federated';
   return { kind, members: [...members.values()], malformed };
+}
+
+function partsOf(namespace: string, { labels, discovery }: ServiceRecord): (Member | Malformed)[] {
+  const cluster = labels[REMOTE_DISCOVERY];
+  const name = labels[LABEL_REMOTE_SERVICE] ?? '';
+  return [
+    ...(cluster === undefined ? [] : [mirrorMember(namespace, cluster, name)]),
+    ...listOf(discovery?.remote).map((text) => remoteMember(namespace, text)),
+    ...listOf(discovery?.local).map((text) => localMember(namespace, text)),
+  ];
 }
 
 function listOf(text = ''): string[] {

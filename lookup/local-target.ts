@@ -4,6 +4,7 @@ import type { ServiceRecord } from '../core/records.ts';
 import { ClusterTarget, noPort } from './cluster-target.ts';
 import { onlyPort, setOf, type EndpointSet, type Item, type ServiceFacts } from './endpoint-set.ts';
 import { ageText, type AnswerStatus, type Known, type Refusal } from './known.ts';
+import { Following } from './following.ts';
 import type { LocalName } from './local-name.ts';
 import type { LocalEntry } from './local-names.ts';
 import type { Target, World } from './target.ts';
@@ -18,6 +19,8 @@ export class LocalTarget implements Target {
   readonly #world: World;
   readonly #key: string;
   readonly #port: string;
+  /** While somebody watches: the name that counts. A new one does once its members were read. */
+  #held: LocalName | null | undefined;
   #members: { readonly of: LocalName; readonly targets: readonly ClusterTarget[] } | undefined;
   #union:
     { readonly of: string; readonly set: EndpointSet; narrowed: EndpointSet | null } | undefined;
@@ -29,15 +32,16 @@ export class LocalTarget implements Target {
   }
 
   load(): Promise<void> | undefined {
-    const { names } = this.#world;
+    const { names, directory } = this.#world;
     const entry = this.#entry();
-    if (names.isFresh(entry)) return this.#loadMembers(entry);
+    if (names.isFresh(entry) || (directory.away && entry.known)) return this.#loadMembers(entry);
     return names.refresh(entry).then(() => this.#loadMembers(entry));
   }
 
   now(): Known {
     const entry = this.#entry();
-    const { service, name, known, current } = entry;
+    const { service, known, current } = entry;
+    const name = this.#held === undefined || service === null ? entry.name : this.#held;
     if (!known || (service === null && !current)) return this.#unknown(LOCAL_UNKNOWN);
     if (service === null) return { kind: 'absent', refusal: this.#noService(), status: null };
     if (name === null) return { kind: 'absent', refusal: this.#notRemote(), status: null };
@@ -51,25 +55,23 @@ export class LocalTarget implements Target {
 
   watch(listener: () => void): () => void {
     const entry = this.#entry();
-    let of: LocalName | null = null;
-    let ends: readonly (() => void)[] = [];
-    const follow = (): void => {
-      if (entry.name === of) return;
-      of = entry.name;
-      const before = ends;
-      ends = of === null ? [] : this.#targets(of).map((target) => target.watch(listener));
-      // After the new ones: what both have stays watched all the time.
-      before.forEach((end) => end());
-    };
+    const following = new Following(
+      () => (entry.name === null ? [] : this.#targetsOf(entry.name)),
+      listener,
+    );
+    this.#held = entry.name;
+    following.begin();
     const changed = (): void => {
-      follow();
-      listener();
+      if (entry.name === this.#held) return listener();
+      following.replace(() => {
+        this.#held = entry.name;
+        listener();
+      });
     };
     entry.listeners.add(changed);
-    follow();
     return () => {
       entry.listeners.delete(changed);
-      ends.forEach((end) => end());
+      following.end();
     };
   }
 
@@ -84,11 +86,12 @@ export class LocalTarget implements Target {
   }
 
   #targets(name: LocalName): readonly ClusterTarget[] {
-    if (this.#members?.of !== name) {
-      const targets = name.members.map((member) => new ClusterTarget(this.#world, member));
-      this.#members = { of: name, targets };
-    }
+    if (this.#members?.of !== name) this.#members = { of: name, targets: this.#targetsOf(name) };
     return this.#members.targets;
+  }
+
+  #targetsOf(name: LocalName): readonly ClusterTarget[] {
+    return name.members.map((member) => new ClusterTarget(this.#world, member));
   }
 
   #loadMembers({ name }: LocalEntry): Promise<void> | undefined {

@@ -1,11 +1,8 @@
 import type { ServerResponse } from 'node:http';
 import type { Redis } from 'ioredis';
 import type { Logger } from '../core/logger.ts';
-import { openChangeFeed } from '../platform/redis/clusters/change-feed.ts';
-import {
-  createClusterViewReader,
-  type ClusterViewReader,
-} from '../platform/redis/clusters/cluster-view-reader.ts';
+import { openChangeFeed, type ChangeFeedListener } from '../platform/redis/clusters/change-feed.ts';
+import { createClusterViewReader } from '../platform/redis/clusters/cluster-view-reader.ts';
 import { createClusterRegistry } from '../platform/redis/clusters/registry.ts';
 import { createLocalServices } from '../platform/redis/view/local-services.ts';
 import type { LookupMetrics, LookupState } from '../platform/telemetry/metrics/lookup-metrics.ts';
@@ -20,6 +17,7 @@ import {
 import { Cache } from './cache.ts';
 import { ClusterTarget, noCluster, NOTHING_KNOWN } from './cluster-target.ts';
 import { ClusterDirectory } from './directory.ts';
+import type { Refusal } from './known.ts';
 import { LocalNames } from './local-names.ts';
 import { LocalTarget } from './local-target.ts';
 import type { EndpointsRoute, Route } from './routes.ts';
@@ -36,9 +34,29 @@ export interface LookupOptions {
   readonly metrics: Pick<LookupMetrics, 'cached' | 'delivered' | 'slowReader'>;
 }
 
+/** Events go to the socket itself, past what else might be under way on it. */
+const NOT_ALONE: Refusal = {
+  code: 'BadRequest',
+  error: 'watch=true needs a connection without another request under way',
+};
 const TICK_MS = 1_000;
 /** Targets that are remembered, with the port that they were narrowed to. */
 const MOST_TARGETS = 10_000;
+
+function listenerOf(cache: Cache, directory: ClusterDirectory): ChangeFeedListener {
+  return {
+    changed: (change) => {
+      // What is forgotten is not read first: nobody may be told of the emptiness of a purged view.
+      if (change.what === 'gone') directory.forget(change.cluster);
+      else cache.changed(change);
+    },
+    registryChanged: () => directory.refresh(),
+    missed: () => {
+      cache.missed();
+      directory.refresh();
+    },
+  };
+}
 
 /** All look-ups of a process, over what Redis holds. Nothing of it outlives the process. */
 export class Lookup {
@@ -52,7 +70,7 @@ export class Lookup {
   constructor(options: LookupOptions) {
     const { redis, prefix, log, metrics } = options;
     const monotonicMs = (): number => performance.now();
-    const reader: ClusterViewReader = createClusterViewReader(redis, prefix);
+    const reader = createClusterViewReader(redis, prefix);
     const listening = (): boolean => feed.listening();
     const cache = new Cache({ reader, listening, monotonicMs });
     const registry = createClusterRegistry(redis, prefix);
@@ -62,22 +80,7 @@ export class Lookup {
     };
     const directory = new ClusterDirectory({ registry, onGone, log, monotonicMs });
     const names = new LocalNames({ services: createLocalServices(redis, prefix), monotonicMs });
-    const feed = openChangeFeed(
-      options.redisUrl,
-      prefix,
-      {
-        changed: (change) => {
-          cache.changed(change);
-          if (change.what === 'gone') directory.forget(change.cluster);
-        },
-        registryChanged: () => directory.refresh(),
-        missed: () => {
-          cache.missed();
-          directory.refresh();
-        },
-      },
-      log,
-    );
+    const feed = openChangeFeed(options.redisUrl, prefix, listenerOf(cache, directory), log);
     this.world = { directory, cache, names };
     this.#lists = new ServiceLists(reader);
     this.#metrics = metrics;
@@ -167,6 +170,7 @@ export class Lookup {
     }
     // Gone while this was loading.
     if (response.destroyed) return null;
+    if (response.socket === null) return refused(NOT_ALONE, null, now);
     const { cluster, key, port } = route;
     const topic = this.streams.topic(`${cluster} ${key} ${port}`, () => this.#makeTarget(route));
     this.streams.open(topic, response, lastId);

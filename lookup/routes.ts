@@ -75,26 +75,25 @@ function endpointsRoute(
   if (segments.length !== 3 || last !== 'endpoints') return notFound();
   if (!isDnsLabel(namespace)) return bad(`${quote(namespace)} is not a namespace's name`);
   if (!isDnsSubdomain(name)) return bad(`${quote(name)} is not a Service's name`);
+  const key = `${namespace}/${name}`;
+  const wanted = wantedOf(parameters);
+  if (typeof wanted === 'string') return bad(wanted);
+  return checked(parameters, ENDPOINTS, { kind: 'endpoints', cluster, key, ...wanted });
+}
+
+function wantedOf(
+  parameters: Parameters,
+): Pick<EndpointsRoute, 'port' | 'watch' | 'maxAgeMs'> | string {
   const port = parameters.get('port') ?? '';
   if (parameters.has('port') && !isPort(port)) {
-    return bad(`port=${quote(port)}: expected a port's name or number`);
+    return `port=${quote(port)}: expected a port's name or number`;
   }
   const watch = parameters.get('watch') ?? 'false';
   if (watch !== 'true' && watch !== 'false') {
-    return bad(`watch=${quote(watch)}: expected true or false`);
+    return `watch=${quote(watch)}: expected true or false`;
   }
   const maxAgeMs = maxAgeOf(parameters);
-  if (typeof maxAgeMs === 'string') return bad(maxAgeMs);
-  const key = `${namespace}/${name}`;
-  const route = {
-    kind: 'endpoints',
-    cluster,
-    key,
-    port,
-    watch: watch === 'true',
-    maxAgeMs,
-  } as const;
-  return checked(parameters, ENDPOINTS, route);
+  return typeof maxAgeMs === 'string' ? maxAgeMs : { port, watch: watch === 'true', maxAgeMs };
 }
 
 function checked(parameters: Parameters, allowed: readonly string[], route: Route): Parsed {

@@ -63,15 +63,8 @@ export class Streams {
   /** To be called each second. */
   tick(): void {
     const now = this.#deps.monotonicMs();
-    this.#seconds += 1;
-    for (const { socket } of this.#due[this.#seconds % HEARTBEAT_EVERY] ?? []) {
-      if (socket.writable && socket.writableLength === 0) socket.write(HEARTBEAT);
-    }
-    for (const due of this.#due) {
-      for (const { socket, slowSince } of due) {
-        if (slowSince !== null && now - slowSince > SLOW_LIMIT_MS) socket.destroy();
-      }
-    }
+    this.#beat();
+    for (const due of this.#due) for (const subscriber of due) cutOff(subscriber, now);
     for (const [name, topic] of this.#topics) {
       const { idleSince, ended, known } = topic;
       const lingered = idleSince !== null && now - idleSince > LINGER_MS;
@@ -81,11 +74,22 @@ export class Streams {
     }
   }
 
+  #beat(): void {
+    this.#seconds += 1;
+    for (const { socket } of this.#due[this.#seconds % HEARTBEAT_EVERY] ?? []) {
+      if (socket.writable && socket.writableLength === 0) socket.write(HEARTBEAT);
+    }
+  }
+
   /** Ends every response in order. */
   close(): void {
     for (const topic of this.#topics.values()) if (!topic.ended) topic.close();
     this.#topics.clear();
   }
+}
+
+function cutOff({ socket, slowSince }: Subscriber, now: number): void {
+  if (slowSince !== null && now - slowSince > SLOW_LIMIT_MS) socket.destroy();
 }
 
 const HEAD = [

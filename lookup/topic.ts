@@ -50,12 +50,15 @@ export class Topic {
   readonly #unwatch: () => void;
   /** The last events, the latest with number `#last`. */
   #events: LoggedEvent[] = [];
+  /** The last of them alone: all that most subscribers lack. */
+  #newest: LoggedEvent[] = [];
   #bytes = 0;
   #last = 0;
   #known: Known;
   #pumping = false;
   /** When the changes were heard of that are being written. */
   #heard: number[] = [];
+  #heardLast = -Infinity;
   /** Nobody is subscribed since, ms; null while somebody is. */
   idleSince: number | null;
   #ended = false;
@@ -151,6 +154,7 @@ export class Topic {
 
   #emit(event: LoggedEvent): void {
     this.#events.push(event);
+    this.#newest = [event];
     this.#bytes += event.frame.length;
     this.#last += 1;
     const most = this.#deps.memory();
@@ -158,9 +162,16 @@ export class Topic {
     while (this.#events.length > 1 && (this.#bytes > most || this.#events.length > MOST_EVENTS)) {
       this.#bytes -= this.#events.shift()?.frame.length ?? 0;
     }
-    const heard = this.#target.changedAt();
-    if (heard !== null && event.before !== event.after) this.#heard.push(heard);
+    this.#noteHeard(event);
     void this.#pump();
+  }
+
+  /** Of each change once: other events tell of nothing that was heard of just now. */
+  #noteHeard({ before, after }: LoggedEvent): void {
+    const heard = this.#target.changedAt();
+    if (heard === null || heard === this.#heardLast || before === '' || before === after) return;
+    this.#heardLast = heard;
+    this.#heard.push(heard);
   }
 
   /** Writes to every subscriber what it has not got yet. */
@@ -171,6 +182,7 @@ export class Topic {
       goal = this.#last;
       let written = 0;
       for (const subscriber of this.#subscribers) {
+        if (this.#ended) return;
         this.#deliver(subscriber);
         written += 1;
         if (written % BATCH === 0) await nextTurn();
@@ -187,7 +199,9 @@ export class Topic {
     if (socket.writableLength > BACKLOG) return this.#leaveOut(subscriber);
     const missed = this.#last - at;
     if (missed > this.#events.length) return this.#writeFull(subscriber, null);
-    for (const { frame } of this.#events.slice(-missed)) socket.write(frame);
+    for (const { frame } of missed === 1 ? this.#newest : this.#events.slice(-missed)) {
+      socket.write(frame);
+    }
     subscriber.at = this.#last;
   }
 

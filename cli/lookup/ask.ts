@@ -44,20 +44,19 @@ function questionOf({ args, flags }: CommandInput): Question {
   const { cluster = '', key = '' } = args;
   const port = typeof flags['port'] === 'string' ? flags['port'] : '';
   const watch = flags['watch'] === true;
-  const local = key === '' && cluster.includes('/');
-  if (!local && !isDnsSubdomain(cluster)) {
+  const of = { kind: 'endpoints', port, watch, maxAgeMs: null } as const;
+  if (key === '' && cluster.includes('/')) return { ...of, cluster: '', key: checkedKey(cluster) };
+  if (!isDnsSubdomain(cluster)) {
     throw new InvalidInputError('cluster', `${JSON.stringify(cluster)} is not a cluster's name`);
   }
-  if (!local && key === '') {
-    if (watch || port !== '') {
-      throw new InvalidInputError('service', 'of which Service? tether lookup CLUSTER NS/SERVICE');
-    }
-    return { kind: 'services', cluster, maxAgeMs: null };
-  }
-  const service = local ? cluster : key;
-  parseKey(service);
-  const of = local ? '' : cluster;
-  return { kind: 'endpoints', cluster: of, key: service, port, watch, maxAgeMs: null };
+  if (key !== '') return { ...of, cluster, key: checkedKey(key) };
+  if (!watch && port === '') return { kind: 'services', cluster, maxAgeMs: null };
+  throw new InvalidInputError('service', 'of which Service? tether lookup CLUSTER NS/SERVICE');
+}
+
+function checkedKey(key: string): string {
+  parseKey(key);
+  return key;
 }
 
 async function answer(

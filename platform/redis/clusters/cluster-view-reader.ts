@@ -4,7 +4,7 @@ import { WORKLOAD_KIND } from '../../../core/names.ts';
 import { decodeRemote } from '../../../core/remote-codec.ts';
 import type { RemoteService, RemoteSlice, RemoteWorkload } from '../../../core/remote-records.ts';
 import { loadClusterScript, runScript } from '../scripts.ts';
-import { clusterViewBase, servingKey } from './keys.ts';
+import { clusterViewBase, clusterViewsBase, servingKey } from './keys.ts';
 
 /** What the view of a linked cluster knows of one Service. */
 export interface ServiceReading {
@@ -47,7 +47,7 @@ export function createClusterViewReader(redis: Redis, prefix: string): ClusterVi
   return {
     readService: async (cluster, key) => {
       const serving = servingKey(prefix, cluster);
-      const before = clusterViewBase(prefix, cluster, 0).slice(0, -'0:'.length);
+      const before = clusterViewsBase(prefix, cluster);
       for (let attempt = 0; attempt < TRIES; attempt++) {
         const reply = (await runScript(redis, readScript, [serving], [before, key])) as string[];
         const generation = Number(reply[0]);

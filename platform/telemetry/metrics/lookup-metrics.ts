@@ -43,7 +43,20 @@ export function createLookupMetrics(): {
     'tether_lookup_slow_readers_total',
     'Times that a subscriber was left out until it had read what it was sent.',
   );
-  const hits = { true: 'hit', false: 'miss' } as const;
+  const state = createStateGauges();
+  return {
+    families: [answers, cache, delivery, slow, ...state.gauges],
+    record: {
+      answered: (code) => answers.add(1, String(code)),
+      cached: (hit) => cache.add(1, hit ? 'hit' : 'miss'),
+      delivered: (ms) => delivery.observe(Math.max(0, ms) / 1000),
+      slowReader: () => slow.add(1),
+      stateFrom: state.from,
+    },
+  };
+}
+
+function createStateGauges() {
   let read: (() => LookupState) | undefined;
   const gauge = (name: keyof LookupState, help: string): Family =>
     createGauge(`tether_lookup_${name}`, help, [], () => {
@@ -51,21 +64,11 @@ export function createLookupMetrics(): {
       return state === undefined ? [] : [[state[name]]];
     });
   return {
-    families: [
-      answers,
-      cache,
-      delivery,
-      slow,
+    from: (source: () => LookupState) => void (read = source),
+    gauges: [
       gauge('subscribers', 'Subscribers of this process now.'),
       gauge('services', 'Services whose endpoints this process has at hand.'),
       gauge('endpoints', 'Endpoints of these Services.'),
     ],
-    record: {
-      answered: (code) => answers.add(1, String(code)),
-      cached: (hit) => cache.add(1, hits[`${hit}`]),
-      delivered: (ms) => delivery.observe(Math.max(0, ms) / 1000),
-      slowReader: () => slow.add(1),
-      stateFrom: (from) => void (read = from),
-    },
   };
 }

@@ -1,0 +1,287 @@
+import { randomUUID } from 'node:crypto';
+import { Redis } from 'ioredis';
+import type { ClusterDecision } from '../../core/cluster.ts';
+import { encodeService } from '../../core/codec.ts';
+import { silentLogger } from '../../core/logger.ts';
+import { REMOTE_KINDS } from '../../core/remote-records.ts';
+import type { ServiceRecord } from '../../core/records.ts';
+import { createGate, type Gate } from '../../lookup/auth.ts';
+import { Lookup } from '../../lookup/lookup.ts';
+import { openapiText } from '../../lookup/openapi.ts';
+import { startLookupServer } from '../../lookup/server.ts';
+import {
+  createClusterViewWriter,
+  type ClusterViewWriter,
+  type RemoteChange,
+} from '../../platform/redis/clusters/cluster-view-writer.ts';
+import { createClusterPurger } from '../../platform/redis/clusters/purge.ts';
+import {
+  createClusterRegistry,
+  type ClusterRegistry,
+  type WatchReport,
+} from '../../platform/redis/clusters/registry.ts';
+import { checkRedis, connectRedis } from '../../platform/redis/connect.ts';
+import { noteClusterUid } from '../../platform/redis/view/local-services.ts';
+import { createViewWriter } from '../../platform/redis/view/view-writer.ts';
+import { createLookupMetrics } from '../../platform/telemetry/metrics/lookup-metrics.ts';
+import { openEventStream, type EventStream, type OpenOptions } from './event-stream.ts';
+import { fromRun } from './run.ts';
+
+/** A linked cluster, with what workers and watchers would tell of it. */
+export interface LinkedCluster {
+  readonly secret: string;
+  /** Of the generation that was begun last. */
+  writer(): ClusterViewWriter;
+  put(...changes: readonly RemoteChange[]): Promise<void>;
+  /** What the worker decided, with this changed. */
+  decide(over?: Partial<ClusterDecision>): Promise<void>;
+  /** What the owner tells each second, with this changed. */
+  tell(over?: Partial<WatchReport>): Promise<void>;
+  /** Fills a newer generation beside the serving one; `promote` of its writer makes the switch. */
+  rotate(): Promise<ClusterViewWriter>;
+  /** The Secret goes: as workers and watchers do it. */
+  unlink(): Promise<void>;
+}
+
+/** What a client got; `body` is parsed JSON where there is any. */
+export interface Got {
+  readonly status: number;
+  readonly headers: Headers;
+  readonly body: Readonly<Record<string, unknown>>;
+}
+
+/** A look-up process, in this one. */
+export interface Looker {
+  readonly url: string;
+  readonly lookup: Lookup;
+  get(path: string, headers?: Readonly<Record<string, string>>, method?: string): Promise<Got>;
+  watch(path: string, options?: OpenOptions): Promise<EventStream>;
+  /** The lines of a metric, without its name. */
+  metric(name: string): string[];
+  close(): Promise<void>;
+}
+
+/** Linked clusters in a Redis under a prefix of their own, and look-ups of them. */
+export interface LookupRig {
+  readonly redis: Redis;
+  readonly prefix: string;
+  readonly registry: ClusterRegistry;
+  /** Links a cluster that is in sync and empty; `state` none: it was accepted, and no more. */
+  link(cluster: string, state?: 'ready' | 'none'): Promise<LinkedCluster>;
+  /** A look-up process; `token` is what it asks for. */
+  start(gate?: Parameters<typeof createGate>[0]): Promise<Looker>;
+  /** Puts a Service into the view of the served cluster. */
+  local(namespace: string, service: Partial<ServiceRecord> & { name: string }): Promise<void>;
+  removeLocal(namespace: string, name: string): Promise<void>;
+  close(): Promise<void>;
+}
+
+export function openLookupRig(redisUrl = fromRun('redisUrl')): LookupRig {
+  const redis = new Redis(redisUrl, { retryStrategy: () => 50, maxRetriesPerRequest: null });
+  redis.on('error', () => undefined);
+  const prefix = `look-${randomUUID().slice(0, 8)}`;
+  const registry = createClusterRegistry(redis, prefix);
+  const closing: (() => Promise<void>)[] = [];
+  const view = createViewWriter(redis, { prefix, identity: 'uid-1.1' }, randomUUID);
+  let rv = 1;
+  const mark = async (namespace: string): Promise<void> => {
+    await noteClusterUid(redis, prefix, 'uid-1');
+    const birth = await view.open(namespace);
+    await view.heartbeat(namespace, birth, 600_000, ['service', 'workload', 'slice']);
+  };
+  return {
+    redis,
+    prefix,
+    registry,
+    link: (cluster, state = 'ready') => link({ redis, prefix, registry }, cluster, state),
+    start: async (gate = {}) => {
+      const looker = await startLooker(redisUrl, prefix, createGate(gate, silentLogger));
+      closing.push(() => looker.close());
+      return looker;
+    },
+    local: async (namespace, over) => {
+      await mark(namespace);
+      const object = encodeService({ ...aLocalService(over.name, String((rv += 1))), ...over });
+      await view.apply(namespace, [{ op: 'upsert', kind: 'service', object }]);
+    },
+    removeLocal: async (namespace, name) => {
+      const of = { op: 'remove', kind: 'service', name, rv: String((rv += 1)), uid: '' } as const;
+      await view.apply(namespace, [of]);
+    },
+    close: async () => {
+      for (const close of closing.splice(0)) await close();
+      const keys = await redis.keys(`{${prefix}*`);
+      if (keys.length > 0) await redis.del(...keys);
+      redis.disconnect();
+    },
+  };
+}
+
+function aLocalService(name: string, rv: string): ServiceRecord {
+  return {
+    name,
+    uid: `uid-${name}`,
+    rv,
+    deleting: false,
+    type: 'ClusterIP',
+    clusterIP: '10.0.0.1',
+    ipFamilies: ['IPv4'],
+    selector: {},
+    ports: [{ name: 'http', port: 80, protocol: 'TCP', targetPort: 8080 }],
+    labels: {},
+    publishNotReady: false,
+    zoneHints: false,
+  };
+}
+
+async function startLooker(redisUrl: string, prefix: string, gate: Gate): Promise<Looker> {
+  const log = silentLogger;
+  const { record, families } = createLookupMetrics();
+  const redis = connectRedis(redisUrl, 'producer', { log });
+  // As the role does; without a Redis it starts all the same.
+  await checkRedis(redis, { log, timeoutMs: 1_000 }).catch(() => undefined);
+  const lookup = new Lookup({ redis, redisUrl, prefix, log, metrics: record });
+  record.stateFrom(() => lookup.state());
+  const server = await startLookupServer({
+    host: '127.0.0.1',
+    port: 0,
+    gate,
+    log,
+    answered: record.answered,
+    answers: {
+      answer: lookup.answer.bind(lookup),
+      watch: lookup.watch.bind(lookup),
+      openapi: openapiText,
+    },
+  });
+  await lookup.start();
+  const streams: EventStream[] = [];
+  return {
+    url: server.url,
+    lookup,
+    get: (path, headers = {}, method = 'GET') => get(`${server.url}${path}`, headers, method),
+    watch: async (path, options) => {
+      const query = path.includes('?') ? '&watch=true' : '?watch=true';
+      const stream = await openEventStream(`${server.url}${path}${query}`, options);
+      streams.push(stream);
+      return stream;
+    },
+    metric: (name) => {
+      const text = families.map((family) => family.render()).join('\n');
+      const lines = text.split('\n').filter((line) => line.startsWith(name));
+      return lines.map((line) => line.slice(name.length).trim());
+    },
+    close: async () => {
+      for (const stream of streams) stream.close();
+      lookup.close();
+      await server.close();
+      redis.disconnect();
+    },
+  };
+}
+
+async function get(
+  url: string,
+  headers: Readonly<Record<string, string>>,
+  method: string,
+): Promise<Got> {
+  const response = await fetch(url, { method, headers: { ...headers, connection: 'close' } });
+  const text = await response.text();
+  const body = text === '' ? {} : (JSON.parse(text) as Got['body']);
+  return { status: response.status, headers: response.headers, body };
+}
+
+interface Place {
+  readonly redis: Redis;
+  readonly prefix: string;
+  readonly registry: ClusterRegistry;
+}
+
+async function link(
+  { redis, prefix, registry }: Place,
+  cluster: string,
+  state: 'ready' | 'none',
+): Promise<LinkedCluster> {
+  const secret = `tether/${cluster}-${randomUUID().slice(0, 4)}`;
+  let generation = await registry.nextGeneration();
+  const writerOf = (number: number): ClusterViewWriter =>
+    createClusterViewWriter(redis, { prefix, cluster, generation: number, maxObjects: 100_000 });
+  let writer = writerOf(generation);
+  let serving = 0;
+  const decide = (over: Partial<ClusterDecision> = {}): Promise<void> =>
+    registry.decide({ ...acceptedDecision(cluster, secret, generation), ...over });
+  const tell = async (over: Partial<WatchReport> = {}): Promise<void> => {
+    const report = { ...healthyReport(cluster, serving, generation), ...over };
+    serving = report.serving;
+    await registry.tellWatch(report);
+  };
+  const begin = async (): Promise<void> => {
+    writer = writerOf(generation);
+    await writer.open();
+    for (const kind of REMOTE_KINDS) await writer.markSynced(kind, '1');
+  };
+  await decide();
+  if (state === 'ready') {
+    await begin();
+    await writer.promote();
+    await tell({ serving: generation });
+  }
+  return {
+    secret,
+    writer: () => writer,
+    put: async (...changes) => void (await writer.apply(changes)),
+    decide,
+    tell,
+    rotate: async () => {
+      generation = await registry.nextGeneration();
+      await decide();
+      await begin();
+      return writer;
+    },
+    unlink: async () => {
+      await registry.forget(secret);
+      await createClusterPurger(redis, prefix).purgeCluster(cluster, generation);
+      await registry.forgetWatch(cluster);
+    },
+  };
+}
+
+function acceptedDecision(cluster: string, secret: string, generation: number): ClusterDecision {
+  const now = Date.now();
+  return {
+    secret,
+    secretUid: 'uid',
+    createdAt: '2026-01-01T00:00:00Z',
+    cluster,
+    verdict: 'Accepted',
+    reason: '',
+    since: now,
+    attempts: 0,
+    nextTryAt: null,
+    hash: 'hash',
+    loadedAt: now,
+    accepted: {
+      generation,
+      hash: 'hash',
+      server: `${cluster}.example:6443`,
+      trustDomain: 'cluster.local',
+      clusterDomain: 'cluster.local',
+      expiresAt: now + 86_400_000,
+    },
+  };
+}
+
+function healthyReport(cluster: string, serving: number, working: number): WatchReport {
+  return {
+    cluster,
+    owner: 'watcher-1',
+    serving,
+    working,
+    healthy: true,
+    reason: '',
+    attempts: 0,
+    nextTryAt: null,
+    objects: 0,
+    inSync: true,
+  };
+}

@@ -1,0 +1,72 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, describe, expect, test } from '@jest/globals';
+import { InvalidInputError } from '../../../core/errors.ts';
+import { silentLogger, type Logger } from '../../../core/logger.ts';
+import { createGate } from '../../../lookup/auth.ts';
+
+const folder = mkdtempSync(join(tmpdir(), 'tether-gate-'));
+const file = join(folder, 'token');
+afterEach(() => rmSync(file, { force: true }));
+
+describe('a gate', () => {
+  test('without a token admits everybody', () => {
+    const gate = createGate({}, silentLogger);
+    expect([gate.guarded, gate.admits(undefined)]).toEqual([false, true]);
+  });
+
+  test('with a token admits who brings it, and nobody else', () => {
+    const gate = createGate({ token: 's3cret' }, silentLogger);
+    expect(gate.guarded).toBe(true);
+    for (const right of ['Bearer s3cret', 'bearer s3cret', 'Bearer   s3cret']) {
+      expect(gate.admits(right)).toBe(true);
+    }
+    const wrong = [undefined, '', 'Bearer', 'Bearer ', 'Bearer s3cre', 'Bearer s3cret2', 's3cret'];
+    for (const header of [
+      ...wrong,
+      'Basic s3cret',
+      'Bearer s3cret x',
+      `Bearer ${'x'.repeat(9_000)}`,
+    ]) {
+      expect(gate.admits(header)).toBe(false);
+    }
+  });
+
+  test('with a file follows it, and keeps the last token while there is none', () => {
+    writeFileSync(file, 'one\n');
+    const lines: string[] = [];
+    const note = (fields: object, message: string): void =>
+      void lines.push(message + JSON.stringify(fields));
+    const log: Logger = { debug: note, info: note, warn: note, error: note };
+    const gate = createGate({ tokenFile: file }, log);
+    expect(gate.admits('Bearer one')).toBe(true);
+    writeFileSync(file, 'two');
+    gate.tick();
+    expect([gate.admits('Bearer one'), gate.admits('Bearer two')]).toEqual([false, true]);
+    writeFileSync(file, '');
+    gate.tick();
+    rmSync(file);
+    gate.tick();
+    gate.tick();
+    expect([gate.admits('Bearer two'), gate.admits('Bearer '), lines.length]).toEqual([
+      true,
+      false,
+      1,
+    ]);
+    expect(lines.join()).not.toContain('two');
+  });
+
+  test.each([
+    ['both ways at once', { token: 'a', tokenFile: '/x' }, /leave one of them out/],
+    ['a file that is not there', { tokenFile: join(folder, 'none') }, /cannot be read: .*ENOENT/],
+  ])('%s is refused at the start', (_, options, message) => {
+    expect(() => createGate(options, silentLogger)).toThrow(InvalidInputError);
+    expect(() => createGate(options, silentLogger)).toThrow(message);
+  });
+
+  test('an empty file is refused at the start', () => {
+    writeFileSync(file, ' \n');
+    expect(() => createGate({ tokenFile: file }, silentLogger)).toThrow(/is empty/);
+  });
+});
