@@ -58,7 +58,7 @@ export function forbidden(
   return {
     code: 403,
     reason: 'Forbidden',
-    message: `${plural} is forbidden: User "${user}" cannot ${verb} ${what}`,
+    message: `${group === '' ? plural : `${plural}.${group}`} is forbidden: User "${user}" cannot ${verb} ${what}`,
     details: { ...(group === '' ? {} : { group }), kind: plural },
   };
 }

@@ -4,7 +4,10 @@ import type { DoubleKind } from './kinds.ts';
 import { selectorOf, SelectorError, type Selector } from './selector.ts';
 import type { DoubleStore, ListPosition } from './store.ts';
 
-/** Bookmarks come once a minute, and this long before a watch ends, ms. */
+/**
+ * Bookmarks come once a minute, and this long before a watch ends, ms; but only where something has
+ * changed since the watch began.
+ */
 const BOOKMARK_EVERY_MS = 60_000;
 const BOOKMARK_BEFORE_END_MS = 2_000;
 /** Without `timeoutSeconds` a server chooses: half an hour to an hour. */
@@ -40,7 +43,7 @@ export function answerList(store: DoubleStore, { kind, query, response }: Questi
   const { version, items, left, last } = page;
   const metadata = JSON.stringify({
     resourceVersion: String(version),
-    ...(left === 0 ? {} : { continue: writeToken({ version, after: last }) }),
+    ...(left > 0 ? { continue: writeToken({ version, after: last }) } : lastPage(kind)),
     // Counting what a selector leaves would mean to read it all: API servers do not say.
     ...(left === 0 || selector !== undefined ? {} : { remainingItemCount: left }),
   });
@@ -74,7 +77,13 @@ export function answerWatch(
   if (version === 0) for (const line of store.present(kind.plural, selector)) response.write(line);
   const from = version === 0 ? store.version : version;
   const unfollow = store.follow(kind.plural, from, selector, (line) => response.write(line));
-  const stopTimers = startTimers(query, response, bookmark);
+  const remind = (): void => {
+    if (store.version > from) bookmark();
+  };
+  const stopTimers = startTimers(query, remind, () => {
+    unfollow();
+    response.end();
+  });
   response.on('close', () => {
     unfollow();
     stopTimers();
@@ -83,13 +92,14 @@ export function answerWatch(
   opened(watch);
 }
 
-function startTimers(
-  query: URLSearchParams,
-  response: ServerResponse,
-  bookmark: () => void,
-): () => void {
+/** For kinds of a CRD the end is told. */
+function lastPage(kind: DoubleKind): { continue?: string } {
+  return kind.itemsNameTheirKind ? { continue: '' } : {};
+}
+
+function startTimers(query: URLSearchParams, bookmark: () => void, end: () => void): () => void {
   const endMs = (Number(query.get('timeoutSeconds') ?? '0') || DEFAULT_WATCH_SECONDS) * 1000;
-  const timers = [setTimeout(() => response.end(), endMs)];
+  const timers = [setTimeout(end, endMs)];
   if (query.get('allowWatchBookmarks') === 'true') {
     timers.push(setInterval(bookmark, BOOKMARK_EVERY_MS));
     if (endMs > BOOKMARK_BEFORE_END_MS) {
