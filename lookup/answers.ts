@@ -8,11 +8,18 @@ export interface Answer {
   readonly status: number;
   /** The body is `head` and then `tail`. */
   readonly head: string;
-  readonly tail: Buffer | null;
+  readonly tail: Tail | null;
   /** Of an answer that a client may have already. */
   readonly etag: string | null;
   readonly ageMs: number | null;
   readonly state: string;
+}
+
+/** The part of a body that many answers share. */
+export interface Tail {
+  readonly bytes: Buffer;
+  /** The same where it is short and in ASCII: then it goes out with the rest as one text. */
+  readonly text: string | null;
 }
 
 /** Statuses by the word for programs. */
@@ -74,14 +81,19 @@ export function tooOld(status: AnswerStatus, now: number, maxAgeMs: number): Ref
   return { code: 'TooOld', error: `${limit}: what is known is ${ageMs / 1000} s old` };
 }
 
-const tails = new WeakMap<EndpointSet, Buffer>();
+const tails = new WeakMap<EndpointSet, Tail>();
+/** A longer text costs more to copy than a second piece to send. */
+const SHORT = 16_384;
 
 /** All that does not change with time, from the version on; made once for each set. */
-export function tailOf(set: EndpointSet): Buffer {
+export function tailOf(set: EndpointSet): Tail {
   const known = tails.get(set);
   if (known !== undefined) return known;
   const texts = Array.from(set.items.values(), ({ text }) => text);
-  const tail = Buffer.from(`,${factsText(set)},"endpoints":[${texts.join(',')}]}`);
+  const text = `,${factsText(set)},"endpoints":[${texts.join(',')}]}`;
+  const bytes = Buffer.from(text);
+  const plain = bytes.length === text.length && text.length < SHORT;
+  const tail = { bytes, text: plain ? text : null };
   tails.set(set, tail);
   return tail;
 }

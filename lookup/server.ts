@@ -157,15 +157,27 @@ class Handler {
       return;
     }
     const { head, tail } = answer;
-    const length = Buffer.byteLength(head) + (tail?.length ?? 0);
+    const headLength = Buffer.byteLength(head);
+    const length = headLength + (tail?.bytes.length ?? 0);
     if (!isWatch) headers.push('content-length', String(length));
     response.writeHead(status, headers);
     if (request.method === 'HEAD') response.end();
-    else if (tail === null) response.end(head);
-    else {
-      response.write(head);
-      response.end(tail);
-    }
+    else writeBody(response, head, tail, headLength === head.length);
+  }
+}
+
+/** @param plain the head is in ASCII. */
+function writeBody(
+  response: ServerResponse,
+  head: string,
+  tail: Answer['tail'],
+  plain: boolean,
+): void {
+  if (tail === null) response.end(head);
+  else if (plain && tail.text !== null) response.end(head + tail.text, 'latin1');
+  else {
+    response.write(head);
+    response.end(tail.bytes);
   }
 }
 

@@ -132,7 +132,7 @@ export class Topic {
     }
     if (before.kind !== 'set') {
       const timing = { now: this.#deps.now(), retryMs: null };
-      const frame = fullFrame(after.set, tailOf(after.set), after.status, timing);
+      const frame = fullFrame(after.set, tailOf(after.set).bytes, after.status, timing);
       return this.#emit({ before: '', after: after.set.version, frame: Buffer.concat(frame) });
     }
     if (before.set.version === after.set.version) {
@@ -225,7 +225,10 @@ export class Topic {
       return;
     }
     socket.cork();
-    for (const piece of fullFrame(known.set, tailOf(known.set), known.status, { now, retryMs })) {
+    for (const piece of fullFrame(known.set, tailOf(known.set).bytes, known.status, {
+      now,
+      retryMs,
+    })) {
       socket.write(piece);
     }
     socket.uncork();

@@ -1,4 +1,5 @@
 import type { CommandInput, Io } from '../command.ts';
+import { startLate } from '../roles/late-role.ts';
 import { redisForUp } from '../roles/redis.ts';
 import type { Role, Runtime } from '../roles/runtime.ts';
 
@@ -25,18 +26,13 @@ export async function run({ config }: CommandInput, { signal }: Io): Promise<num
   return 0;
 }
 
-/**
- * Look-ups are loaded once the others are at work. In the order given they stop: no new keys first, then
- * the runs under way.
- */
-async function withLookup(runtime: Runtime, others: readonly Role[]): Promise<readonly Role[]> {
-  try {
+/** In the order given they stop: no new keys first, then the runs under way. */
+function withLookup(runtime: Runtime, others: readonly Role[]): readonly Role[] {
+  const start = async (): Promise<Role> => {
     const { startLookupRole } = await import('../roles/lookup-role.ts');
-    return [...others, await startLookupRole(runtime)];
-  } catch (error) {
-    for (const role of others) await role.stop();
-    throw error;
-  }
+    return startLookupRole(runtime);
+  };
+  return [...others, startLate({ name: 'lookup', after: others, start })];
 }
 
 async function loadRoles() {

@@ -82,7 +82,9 @@ async function answer(
 
 /** @throws CommandError for an answer that is none. */
 function bodyOf({ status, head, tail }: Answer): Readonly<Record<string, unknown>> {
-  const body = JSON.parse(head + (tail?.toString() ?? '')) as Readonly<Record<string, unknown>>;
+  const body = JSON.parse(head + (tail?.bytes.toString() ?? '')) as Readonly<
+    Record<string, unknown>
+  >;
   if (status !== 200) throw new CommandError(String(body['error']));
   return body;
 }

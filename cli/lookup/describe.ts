@@ -88,7 +88,7 @@ export function describeChange({ known, first, change, now, json }: Step): strin
   const head = known.status?.head(now) ?? '{';
   if (known.kind !== 'set') return json ? eventText('state', `${head}}`) : known.refusal.error;
   if (first) {
-    const text = head + tailOf(known.set).toString();
+    const text = head + tailOf(known.set).bytes.toString();
     if (json) return eventText('full', text);
     const endpoints = Array.from(known.set.items.values(), ({ endpoint }) => endpoint);
     return describeEndpoints(JSON.parse(text) as Body, endpoints);

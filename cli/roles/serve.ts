@@ -9,6 +9,8 @@ export interface Role {
   readonly readiness: readonly Check[];
   /** Resolves when the role does its work. */
   readonly ready: Promise<void>;
+  /** Of a role that may fail once it was started: rejects then, and never resolves. */
+  readonly failed?: Promise<never>;
   stop(): Promise<void>;
 }
 
@@ -34,8 +36,10 @@ export async function serveRoles(
     const { httpHost: host, httpPort: port } = config;
     const server = await startHttpServer({ host, port, liveness, readiness, metrics, log });
     try {
-      void Promise.all(roles.map((role) => role.ready)).then(() => log.info({}, 'ready'));
-      await aborted(signal);
+      const ready = Promise.all(roles.map((role) => role.ready));
+      // That one failed is what the next line throws.
+      ready.then(() => log.info({}, 'ready')).catch(() => undefined);
+      await Promise.race([aborted(signal), ...roles.flatMap(({ failed }) => failed ?? [])]);
       log.info({}, 'stopping');
     } finally {
       await server.close();
