@@ -172,18 +172,20 @@ describe('what nobody saw happen', () => {
     const registry = createClusterRegistry(rig.redis, prefix);
     const known = async (): Promise<string[]> =>
       (await registry.decisions()).map(({ secret }) => secret).toSorted();
-    const watch = () =>
-      spawnTether(['watcher', '--namespaces', ns, '--resync-seconds', '2', ...args]);
+    const watch = (resyncSeconds: string) =>
+      spawnTether(['watcher', '--namespaces', ns, '--resync-seconds', resyncSeconds, ...args]);
 
     await putSecret({ namespace: ns, name: 'stays', kubeconfig: right() });
     await putSecret({ namespace: ns, name: 'goes', cluster: 'goes', kubeconfig: right() });
-    const first = watch();
+    const first = watch('600');
     await eventually(async () => expect(await known()).toEqual([`${ns}/goes`, `${ns}/stays`]));
     await first.kill();
     await apiOk('DELETE', secretPath(ns, 'goes'));
     await putSecret({ namespace: ns, name: 'comes', cluster: 'comes', kubeconfig: right() });
-    watch();
+    const second = watch('600');
     await eventually(async () => expect(await known()).toEqual([`${ns}/comes`, `${ns}/stays`]));
+    await second.kill();
+    watch('2');
     // As if an event had been missed, or Redis had lost an entry.
     await registry.forget(`${ns}/stays`);
     await eventually(async () => expect(await known()).toEqual([`${ns}/comes`, `${ns}/stays`]));

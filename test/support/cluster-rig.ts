@@ -114,12 +114,14 @@ async function scrape(member: TetherProcess): Promise<Map<string, number>> {
   const [, url] = await member.untilLog(/"url":"(http:[^"]+)"/);
   const text = await (await fetch(`${url}/metrics`, { headers: { connection: 'close' } })).text();
   const lines = text.split('\n').filter((line) => line !== '' && !line.startsWith('#'));
-  return new Map(
-    lines.map((line) => {
-      const space = line.lastIndexOf(' ');
-      return [line.slice(0, space), Number(line.slice(space + 1))] as const;
-    }),
-  );
+  const found = new Map<string, number>();
+  for (const line of lines) {
+    const space = line.lastIndexOf(' ');
+    const series = line.slice(0, space);
+    if (found.has(series)) throw new Error(`${series} is there twice`);
+    found.set(series, Number(line.slice(space + 1)));
+  }
+  return found;
 }
 
 /** A socket that takes connections and never says anything. */

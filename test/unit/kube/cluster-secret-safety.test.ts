@@ -28,6 +28,10 @@ async function errorText(kubeconfig: string, policy: ClusterPolicy): Promise<str
 /** Makes one field of a kubeconfig wrong in every way, with the marker in it. */
 const PLANTED: readonly (readonly [string, object])[] = [
   ['token', { user: { token: `${MARKER} x` } }],
+  [
+    'a token that has ended',
+    { user: { token: `x.${Buffer.from('{"exp":1}').toString('base64url')}.${MARKER}` } },
+  ],
   ['token as a list', { user: { token: [MARKER] } }],
   ['tokenFile', { user: { tokenFile: MARKER } }],
   ['password', { user: { username: MARKER, password: MARKER } }],
