@@ -155,7 +155,7 @@ export class WatchStream implements Dispatcher.DispatchHandler {
     if (lines === undefined) return `${this.context.server} sent a line without an end`;
     for (const line of lines) {
       if (line === '') continue;
-      const event = parseEvent(line);
+      const event = this.parse(line);
       if (event === undefined) {
         const garbage = describeGarbage(this.context.redact(line.slice(0, 4000)), this.contentType);
         return `${this.context.server} sent a watch line that is no event: ${garbage}`;
@@ -163,6 +163,12 @@ export class WatchStream implements Dispatcher.DispatchHandler {
       events.push(event);
     }
     return undefined;
+  }
+
+  /** What an ERROR says is shown to people, and a server may repeat in it what it was sent. */
+  private parse(line: string): WatchEvent | undefined {
+    const event = parseEvent(line);
+    return event?.type === 'ERROR' ? parseEvent(this.context.redact(line)) : event;
   }
 
   private onIdle(): void {

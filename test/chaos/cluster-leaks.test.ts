@@ -16,7 +16,7 @@ import { fromRun } from '../support/run.ts';
 const CYCLES = Number(process.env['TETHER_CLUSTER_CYCLES'] ?? 100);
 const AT_ONCE = 10;
 /** What is loaded and compiled once is there after these. */
-const WARM_UP = 30;
+const WARM_UP = 20;
 /** Bytes that the heap may differ by, however many cycles there were. */
 const NOISE = 3 * 1024 * 1024;
 const LIMIT_MS = 120_000 + CYCLES * 2_000;
@@ -147,7 +147,7 @@ describe(`after ${CYCLES} lives of a cluster Secret`, () => {
       await nothingOpen();
       await fleet.untilQuiet();
       const before = await Promise.all(members.map(lookAt));
-      await cycle(WARM_UP, WARM_UP + CYCLES);
+      await cycle(WARM_UP, CYCLES);
       await nothingOpen();
       await fleet.untilQuiet();
 

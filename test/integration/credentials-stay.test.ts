@@ -64,9 +64,11 @@ const secretsPath = (name = ''): string => `/api/v1/namespaces/${ns}/secrets${na
 const put = (kubeconfig: string): Promise<unknown> =>
   apiOk('PUT', secretsPath(SECRET), clusterSecret(SECRET, CLUSTER, kubeconfig));
 
+const REPEATED = 'a refusal that repeats the token';
+
 /** Servers that repeat what they were sent, in every way that is read by somebody. */
 const ECHOES: Readonly<Record<string, Behaviour>> = {
-  'a refusal that repeats the token': (request, ...rest) =>
+  [REPEATED]: (request, ...rest) =>
     refuse(401, {
       reason: 'Unauthorized',
       message: `${request.headers.authorization} is not known`,
@@ -109,7 +111,7 @@ function changed(change: (config: Config) => void): string {
 const inBase64 = (text: string): string => Buffer.from(text).toString('base64');
 
 /** Contents that are refused, each with the marker in a place that a reason might quote. */
-const REFUSED: Readonly<Record<string, string>> = {
+const refusedContents = (): Readonly<Record<string, string>> => ({
   'text that is no YAML': `users: [{user: {token: ${MARKER}`,
   'YAML of another shape': `users: ${MARKER}\nclusters: 3\n`,
   'a plugin': changed(({ users }) => {
@@ -138,7 +140,7 @@ const REFUSED: Readonly<Record<string, string>> = {
       entry.user = { 'auth-provider': { name: 'gcp', config: { 'access-token': MARKER } } };
     }
   }),
-};
+});
 
 test(
   'no credential of a cluster Secret is in a log, a job, Redis, an Event, a metric or an answer',
@@ -161,6 +163,8 @@ test(
         said.push([`${path} after ${stage}`, await (await ask(path)).text()]);
       }
       for (const member of members) said.push([`metrics after ${stage}`, await metricsOf(member)]);
+    };
+    const reconcile = async (stage: string): Promise<void> => {
       const args = ['reconcile', 'cluster', `${ns}/${SECRET}`, '--wait', '--redis-prefix', PREFIX];
       const { stdout, stderr } = await runTether(args);
       said.push([`reconcile cluster after ${stage}`, stdout + stderr]);
@@ -169,6 +173,7 @@ test(
     await apiOk('POST', secretsPath(), clusterSecret(SECRET, CLUSTER, double.kubeconfig(MARKER)));
     await eventually(async () => expect((await ask(endpoints)).status).toBe(200));
     await look('the start');
+    await reconcile('the start');
 
     for (const [stage, behaviour] of Object.entries(ECHOES)) {
       double.misbehave(behaviour);
@@ -181,13 +186,14 @@ test(
         });
       });
       await look(stage);
+      if (stage === REPEATED) await reconcile(stage);
       double.misbehave(undefined);
       await eventually(async () => {
         expect((await registry.watches()).get(CLUSTER)?.healthy).toBe(true);
       });
     }
 
-    for (const [stage, kubeconfig] of Object.entries(REFUSED)) {
+    for (const [stage, kubeconfig] of Object.entries(refusedContents())) {
       const before = (await registry.decision(`${ns}/${SECRET}`))?.hash;
       await put(kubeconfig);
       await eventually(async () => {
@@ -198,6 +204,7 @@ test(
       });
       await look(stage);
     }
+    await reconcile('the last of them');
 
     await apiOk('DELETE', secretsPath(SECRET));
     await eventually(async () => expect(await registry.decisions()).toEqual([]));
