@@ -107,6 +107,6 @@ async function tryAddress({ config, io, tell }: Linking, content: ClusterContent
   tell(
     probe.ok
       ? `${content.server}: answers`
-      : `${content.server}: not tried, as it does not answer from here: ${probe.reason}`,
+      : `${content.server}: could not be tried from here: ${probe.reason}`,
   );
 }

@@ -224,12 +224,12 @@ describe('a link', () => {
   test('with another address has that one, tried or not', async () => {
     const own = (parse(readFileSync(remote, 'utf8')) as Kubeconfig).clusters[0]?.cluster['server'];
     const port = new URL(own ?? '').port;
-    const answers = await link('there', '--server', `https://localhost:${port}/`);
-    expect(answers.stdout).toMatch(new RegExp(`^localhost:${port}: answers$`, 'm'));
-    expect(kubeconfigOf(await secretOf('there'))).toContain(`server: https://localhost:${port}\n`);
+    const answers = await link('there', '--server', `https://127.0.0.1:${port}/`);
+    expect(answers.stdout).toMatch(new RegExp(`^127\\.0\\.0\\.1:${port}: answers$`, 'm'));
+    expect(kubeconfigOf(await secretOf('there'))).toContain(`server: https://127.0.0.1:${port}\n`);
     const silent = await link('far', '--server', 'https://127.0.0.1:1');
     expect(silent).toMatchObject({ code: 0 });
-    expect(silent.stdout).toMatch(/^127\.0\.0\.1:1: not tried, as it does not answer from here: /m);
+    expect(silent.stdout).toMatch(/^127\.0\.0\.1:1: could not be tried from here: /m);
     expect(kubeconfigOf(await secretOf('far'))).toContain('server: https://127.0.0.1:1\n');
   });
 

@@ -19,6 +19,11 @@ test(
     expect(stdout).toMatch(/kill -9 \d+ +# tether up$/m);
     const times = [...stdout.matchAll(/the slice followed (\d+) ms after the workload changed/g)];
     expect(times.length).toBeGreaterThanOrEqual(8);
+    // The other cluster: linked, followed, rotated under look-ups, unlinked.
+    expect(stdout).toMatch(/^ +192\.0\.2\.12 +sql:5432 +east +ready /m);
+    expect(stdout).toMatch(/^ +\+ \w+ 192\.0\.2\.11 sql:5432 serving$/m);
+    expect(stdout).toMatch(/-> \d+ look-ups meanwhile, each with 2 endpoints, none refused$/m);
+    expect(stdout).toMatch(/^ +no cluster east is linked/m);
     // Not a terminal: no colour.
     expect(stdout).not.toContain('\u001b');
   },
