@@ -101,7 +101,7 @@ export interface ClusterDescription {
 }
 
 /** A watcher that did not tell for so long is taken for dead, ms: what it knew is stale. */
-export const WATCH_SILENCE_MS = 5_000;
+const WATCH_SILENCE_MS = 5_000;
 
 /**
  * The state of a cluster, from both halves. While something is served, the state tells how good the

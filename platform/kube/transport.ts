@@ -47,10 +47,7 @@ export function createTransport(access: KubeAccess, options: TransportOptions): 
   const url = new URL(access.server);
   const headers = headerCache(access);
   const retired = new Set<Pools>();
-  const ending = new AbortController();
-  // Each connection listens.
-  setMaxListeners(0, ending.signal);
-  const scope: ConnectScope = { rule: options.addressRule, ending: ending.signal };
+  const { scope, end } = endingScope(options.addressRule);
   const make = (): Pools => makePools(access, url.origin, options.connections, scope);
   let pools = make();
   let certificate = certificateAtHand(access)?.cert;
@@ -84,10 +81,21 @@ export function createTransport(access: KubeAccess, options: TransportOptions): 
       const all = [pools, ...retired].flatMap((old) => [old.requests, old.watches]);
       const destroyed = Promise.all(all.map((dispatcher) => dispatcher.destroy()));
       // Those that were being made would go on until their time limit.
-      ending.abort(new Error('the client was closed'));
+      end();
       await destroyed;
     },
   };
+}
+
+function endingScope(rule: AddressRule | undefined): {
+  readonly scope: ConnectScope;
+  readonly end: () => void;
+} {
+  const ending = new AbortController();
+  // Each connection listens.
+  setMaxListeners(0, ending.signal);
+  const end = (): void => ending.abort(new Error('the client was closed'));
+  return { scope: { rule, ending: ending.signal }, end };
 }
 
 /** undefined as well while a plugin or file has yet to give it. */
