@@ -12,7 +12,7 @@ import { eventually } from '../support/eventually.ts';
 import { kubectl } from '../support/kubectl.ts';
 import { freshNamespace } from '../support/namespaces.ts';
 import { createService, createWorkload, endpointsOf } from '../support/objects.ts';
-import { spawnTether } from '../support/processes.ts';
+import { runTether, spawnTether } from '../support/processes.ts';
 import { fromRun } from '../support/run.ts';
 
 /*
@@ -84,6 +84,12 @@ it('without rights on Secrets: one line, the rest goes on; with them Secrets are
     await createService(ns, 'web');
     await createWorkload(ns, 'vm', 'web');
     await eventually(async () => expect(await endpointsOf(ns, 'web')).toHaveLength(1));
+
+    // The worker's own 403: it says what to grant, and does not come back at once (report 117).
+    await runTether(['reconcile', 'cluster', `${HOME}/${ns}`, '--redis-prefix', prefix]);
+    const [denied] = await worker.untilLog(/^.*grant the worker's role get on secrets.*$/m);
+    const { retryInMs } = JSON.parse(denied) as { readonly retryInMs: number };
+    expect(retryInMs).toBeGreaterThanOrEqual(30_000);
 
     const token = await tokenOf(HOME, 'tether-remote');
     const kubeconfig = kubeconfigOf({ ...partsOfFile(fromRun('kubeconfig')), user: { token } });

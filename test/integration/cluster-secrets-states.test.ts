@@ -8,6 +8,7 @@ import { eventually } from '../support/eventually.ts';
 import { html } from '../support/misbehaviours.ts';
 import { mergePatch } from '../support/objects.ts';
 import { secretPath } from '../support/cluster-secrets.ts';
+import { runTether } from '../support/processes.ts';
 import { fromRun } from '../support/run.ts';
 import { CLIENT } from '../unit/kube/client-certificates.ts';
 import { FIRST } from '../unit/kube/tls-fixtures.ts';
@@ -165,6 +166,17 @@ describe('a cluster that does not answer as it should is Unreachable (report 111
     await rig.decided('fixed', { verdict: 'Accepted' });
     expect(await cuts()).toBe(before + 1);
     await eventually(() => expect(hole.open).toBe(0));
+  });
+
+  it('and is asked by one run at a time: who asks on demand waits for the one under way', async () => {
+    const hole = await blackHoleServer();
+    await openSecret('busy', config({ server: `https://127.0.0.1:${hole.port}` }));
+    await eventually(() => expect(hole.open).toBe(1));
+    const args = ['reconcile', 'cluster', `${rig.ns}/busy`, '--wait', '--redis-prefix', rig.prefix];
+    expect((await runTether(args)).stdout).toMatch(/busy: cluster busy: Unreachable: /);
+    expect(hole.most).toBe(1);
+    await rig.drop('busy');
+    await rig.forgotten('busy');
   });
 
   it('and a silent one holds up nobody', async () => {

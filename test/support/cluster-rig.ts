@@ -129,6 +129,8 @@ export interface BlackHole {
   readonly port: number;
   /** Connections that are open now. */
   readonly open: number;
+  /** The most that were open at a time. */
+  readonly most: number;
 }
 
 const holes = new Set<{ server: Server; sockets: Set<Socket> }>();
@@ -143,8 +145,10 @@ afterEach(async () => {
 /** Ends after the test. */
 export async function blackHoleServer(): Promise<BlackHole> {
   const sockets = new Set<Socket>();
+  let most = 0;
   const server = createServer((socket) => {
     sockets.add(socket);
+    most = Math.max(most, sockets.size);
     // Reads, or it would not notice that the other side has gone.
     socket.resume();
     socket.on('error', () => undefined);
@@ -156,6 +160,9 @@ export async function blackHoleServer(): Promise<BlackHole> {
     port: (server.address() as AddressInfo).port,
     get open() {
       return sockets.size;
+    },
+    get most() {
+      return most;
     },
   };
 }
