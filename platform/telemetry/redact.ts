@@ -59,8 +59,15 @@ export function redactFields(fields: Readonly<Record<string, unknown>>): Record<
 
 function redactField(name: string, value: unknown, depth: number): unknown {
   if (typeof value === 'number' || typeof value === 'boolean') return value;
-  if (isSecretName(name) && value !== undefined && value !== null) return HIDDEN;
+  if (isSecretName(name) && value !== undefined && value !== null) {
+    return name === 'secret' && isObjectName(value) ? value : HIDDEN;
+  }
   return redactValue(value, depth);
+}
+
+/** Lines about a cluster Secret say which one it is: `namespace/name`. */
+function isObjectName(value: unknown): boolean {
+  return typeof value === 'string' && /^[a-z0-9-]{1,63}\/[a-z0-9.-]{1,253}$/.test(value);
 }
 
 function redactValue(value: unknown, depth: number): unknown {

@@ -64,6 +64,16 @@ describe('credentials never reach a line', () => {
     expect(redactText(text)).toBe(clean);
   });
 
+  test('a Secret is named, and nothing else is taken for its name', () => {
+    expect(redactFields({ secret: 'tether/cluster-credentials-east' })).toEqual({
+      secret: 'tether/cluster-credentials-east',
+    });
+    for (const secret of ['hunter2', 'aGVsbG8=/x', 'a/b/c', { a: 'b/c' }]) {
+      expect(redactFields({ secret })).toEqual({ secret: '[hidden]' });
+    }
+    expect(redactFields({ token: 'tether/name' })).toEqual({ token: '[hidden]' });
+  });
+
   test('by the name of their field, however deep', () => {
     const fields = {
       kubeconfig: 'apiVersion: v1',
