@@ -143,7 +143,7 @@ export class SecretWatcher implements ReflectorSink<ApiSecret> {
     const trouble = / 403 /.test(state.reason) ? 'denied' : 'other';
     if (this.#trouble === trouble) return;
     this.#trouble = trouble;
-    const advice = trouble === 'denied' ? `; no cluster can be linked: ${RIGHTS}` : '';
+    const advice = trouble === 'denied' ? `; clusters cannot be linked: ${RIGHTS}` : '';
     const level = trouble === 'denied' ? 'warn' : 'info';
     const what = `cluster Secrets cannot be watched for now${advice}`;
     log[level]({ namespace, reason: state.reason }, what);

@@ -78,7 +78,7 @@ it('without rights on Secrets: one line, the rest goes on; with them Secrets are
     const [watcher, worker] = [await start('watcher', '--namespaces', ns), await start('worker')];
     await Promise.all([watcher, worker].map((one) => one.untilLog(/"msg":"ready"/)));
     const line =
-      /cluster Secrets cannot be watched for now; no cluster can be linked: grant the watcher/;
+      /cluster Secrets cannot be watched for now; clusters cannot be linked: grant the watcher/;
     await watcher.untilLog(line);
 
     await createService(ns, 'web');
