@@ -13,6 +13,15 @@ const transform = {
   ],
 };
 
+/**
+ * Two files at a time when everything is run, each with an API server and a Redis of its own: processes
+ * of one that look at all namespaces must not meddle with the other's, and the tests wait more than they
+ * compute. A few files, or a control plane that is given, are run one at a time.
+ */
+const isWhole =
+  process.argv.slice(2).every((argument) => argument.startsWith('-')) &&
+  process.env.TETHER_TEST_KUBECONFIG === undefined;
+
 const shared = {
   rootDir: import.meta.dirname,
   extensionsToTreatAsEsm: ['.ts'],
@@ -26,9 +35,7 @@ const shared = {
 
 /** @type {import('jest').Config} */
 export default {
-  // One file at a time: processes of one file that look at all namespaces would meddle with another's
-  // on the shared API server, and the tests start processes enough to keep two cores busy.
-  maxWorkers: 1,
+  maxWorkers: isWhole ? 2 : 1,
   testTimeout: 60_000,
   projects: [
     {

@@ -27,6 +27,8 @@ interface Waiting {
 
 /** Changes of one script call: bounds how long Redis is busy with one of them (a few ms). */
 const MAX_BATCH = 250;
+/** From a key's queue add to its leaving the pending set, ms; a sweep looks at what is older than 10 s. */
+const SETTLE_AFTER_MS = 10;
 const RETRY = { baseMs: 50, capMs: 2_000 } as const;
 
 /**
@@ -41,6 +43,7 @@ export class Dispatcher {
   readonly #deps: DispatcherDeps;
   readonly #waiting = new Map<string, Map<string, Waiting>>();
   readonly #flushing = new Map<string, Promise<void>>();
+  readonly #settling = new Set<Promise<void>>();
   readonly #stop = new AbortController();
   #gateOpen = false;
 
@@ -96,7 +99,7 @@ export class Dispatcher {
   /** Gives up what is waiting and resolves once nothing is under way. */
   async stop(): Promise<void> {
     this.#stop.abort();
-    await Promise.all(this.#flushing.values());
+    await Promise.all([...this.#flushing.values(), ...this.#settling]);
   }
 
   async #drain(namespace: string): Promise<void> {
@@ -129,7 +132,8 @@ export class Dispatcher {
     at: number,
   ): Promise<void> {
     if (!this.#gateOpen || dirty.length === 0) return;
-    const { queue, writer } = this.#deps;
+    const { queue } = this.#deps;
+    const writer = this.#deps.writer();
     const adds = dirty
       .filter(({ service }) => this.#canBeAKey(namespace, service))
       .map(({ service, why }) => ({
@@ -139,9 +143,17 @@ export class Dispatcher {
       }));
     await this.#untilDone(`enqueue keys of ${namespace}`, () => queue.addEvents(adds));
     const services = dirty.map(({ service }) => service);
-    await this.#untilDone(`settle keys of ${namespace}`, () =>
-      writer().settle(namespace, score, services),
-    );
+    this.#settleLater(namespace, () => writer.settle(namespace, score, services));
+  }
+
+  /** Not at once: just now a worker, of this process perhaps, takes the key, and someone waits for that. */
+  #settleLater(namespace: string, settle: () => Promise<void>): void {
+    const settled = delay(SETTLE_AFTER_MS, undefined, { signal: this.#stop.signal })
+      .then(() => this.#untilDone(`settle keys of ${namespace}`, settle))
+      // Only a stop ends it early; the keys are enqueued once more then, by whoever sweeps.
+      .catch(() => undefined)
+      .finally(() => this.#settling.delete(settled));
+    this.#settling.add(settled);
   }
 
   /** A slice's label may name what no Service can be called; that must not hold up the others. */

@@ -1,6 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { TestEnvironment as NodeEnvironment } from 'jest-environment-node';
 import { childrenOf } from './child-processes.ts';
+import { laneVariable, TEST_ENV } from './run.ts';
 
 const GRACE_MS = 3000;
 const POLL_MS = 20;
@@ -16,12 +17,22 @@ interface CircusState {
 }
 
 /**
- * A test environment that fails a test file which leaves something running: a socket, a server, a
+ * A test environment that gives each of several files that run at once its own surroundings, and fails a test file which leaves something running: a socket, a server, a
  * timer or a child process that was not there before its first test. What was left keeps working in
  * the background and disturbs whatever is tested next.
  */
 export default class LeakCheckEnvironment extends NodeEnvironment {
   #before = new Map<string, number>();
+
+  /** Two files that run at once have an API server and a Redis each. */
+  override async setup(): Promise<void> {
+    await super.setup();
+    const { env } = this.global.process;
+    for (const name of [TEST_ENV.redisUrl, TEST_ENV.kubeconfig]) {
+      const own = env[laneVariable(name, env['JEST_WORKER_ID'] ?? '1')];
+      if (own !== undefined) env[name] = own;
+    }
+  }
 
   /** Called by jest-circus; hooks of the file itself (afterAll) are over at `run_finish`. */
   async handleTestEvent(event: CircusEvent, state: CircusState): Promise<void> {

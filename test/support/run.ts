@@ -9,6 +9,11 @@ export const TEST_ENV = {
   kubectl: 'TETHER_TEST_KUBECTL',
 } as const;
 
+/** The variable that holds what one of several test files that run at once has of its own. */
+export function laneVariable(name: string, lane: number | string): string {
+  return `${name}_${lane}`;
+}
+
 /**
  * The manager label of what a test file writes. Two files run at once on one API server, each with
  * processes that look at all namespaces: under one label they would write the same slices.
