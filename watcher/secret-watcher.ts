@@ -50,6 +50,7 @@ export class SecretWatcher implements ReflectorSink<ApiSecret> {
   readonly #known = new Map<string, Known>();
   readonly #told = new Set<string>();
   #listing = new Set<string>();
+  #unknown: ReadonlySet<string> = new Set();
   /** Told of, and not over yet. */
   #trouble: 'denied' | 'other' | null = null;
   #found = 0;
@@ -81,16 +82,26 @@ export class SecretWatcher implements ReflectorSink<ApiSecret> {
 
   /** All cluster Secrets there are, and those that the registry knows although they are gone. */
   async keys(): Promise<ObjectKey[]> {
-    const { namespace, registered } = this.#deps;
-    const there = [...this.#known]
-      .filter(([, { isCluster }]) => isCluster)
-      .map(([name]) => formatKey({ namespace, name }));
-    return [...new Set([...there, ...(await registered())])].map(parseKey);
+    const there = this.#clusterNames().map((name) => this.#id(name));
+    return [...new Set([...there, ...(await this.#deps.registered())])].map(parseKey);
   }
 
   /** Redis may have lost what it knew: has every Secret looked at again. */
   async enqueueAll(reason: string): Promise<void> {
     for (const key of await this.keys()) this.#feed.add(key, reason);
+  }
+
+  /**
+   * Has those looked at of which nothing is known, now as at the call before: Redis has lost a decision,
+   * or a job. A Secret that is just being judged has no decision yet either.
+   */
+  async enqueueUnknown(): Promise<void> {
+    const registered = new Set(await this.#deps.registered());
+    const before = this.#unknown;
+    this.#unknown = new Set(this.#clusterNames().filter((name) => !registered.has(this.#id(name))));
+    for (const name of this.#unknown) {
+      if (before.has(name)) this.#enqueue(name, 'nothing is known of it');
+    }
   }
 
   async stop(): Promise<void> {
@@ -187,6 +198,14 @@ export class SecretWatcher implements ReflectorSink<ApiSecret> {
         `there is no namespace ${namespace} (--namespace): no cluster is linked until cluster Secrets are put there`,
       );
     }
+  }
+
+  #clusterNames(): string[] {
+    return [...this.#known].filter(([, { isCluster }]) => isCluster).map(([name]) => name);
+  }
+
+  #id(name: string): string {
+    return formatKey({ namespace: this.#deps.namespace, name });
   }
 
   #see(secret: ApiSecret): void {

@@ -9,6 +9,8 @@ import type { Runtime } from './runtime.ts';
 
 /** How late a change of a cluster's state is told at most, ms. */
 const LOOK_EVERY_MS = 1_000;
+/** A probe takes ten seconds at most: a Secret that is unknown for longer than that was lost, ms. */
+const FIND_EVERY_MS = 12_000;
 
 /** Follows cluster Secrets and has them looked at; tells people how the clusters are. */
 export function startClusterSecrets(runtime: Runtime): { stop(): Promise<void> } {
@@ -37,14 +39,16 @@ export function startClusterSecrets(runtime: Runtime): { stop(): Promise<void> }
   const resync = { what: 'clusters', intervalMs: config.resyncMs, now: Date.now, log, signal };
   inBackground(runtime, keepResyncing({ ...resync, claim, watcher, queue, inspect }));
   const transitions = createClusterTransitions({ redis, prefix, registry, log, events });
-  const timer = setInterval(() => {
-    // While Redis is away there is nothing to tell; its outage is in the log already.
-    transitions.tellAll().catch(() => undefined);
-  }, LOOK_EVERY_MS);
+  // While Redis is away there is nothing to tell or to find; its outage is in the log already.
+  const quietly = (work: Promise<void>): void => void work.catch(() => undefined);
+  const timers = [
+    setInterval(() => quietly(transitions.tellAll()), LOOK_EVERY_MS),
+    setInterval(() => quietly(watcher.enqueueUnknown()), FIND_EVERY_MS),
+  ];
   return {
     stop: async () => {
       ending.abort();
-      clearInterval(timer);
+      for (const timer of timers) clearInterval(timer);
       await watcher.stop();
       await queue.close();
     },
