@@ -50,7 +50,7 @@ export class Following {
   }
 
   async #read(targets: readonly ClusterTarget[], ends: Ends, done: () => void): Promise<void> {
-    await Promise.all(targets.map((target) => target.load()));
+    await Promise.all(targets.flatMap((target) => target.load() ?? []));
     // Overtaken by other members, or ended.
     if (this.#next !== ends) return;
     if (targets.some(isUnread)) {

@@ -34,7 +34,7 @@ export function parseUrl(url: string): Parsed {
     const error = `the URL has ${url.length} characters: at most ${LONGEST_URL} are taken`;
     return { status: 414, refusal: { code: 'UriTooLong', error } };
   }
-  const [path = '', query = ''] = split(url, '?');
+  const [path, query] = split(url, '?');
   const segments = path.split('/').map(decode);
   if (segments[0] !== '' || segments[1] !== 'v1') return notFound();
   if (segments.includes(null)) return bad('the path holds a % that is not part of a %XX');

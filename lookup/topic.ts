@@ -199,9 +199,8 @@ export class Topic {
     if (socket.writableLength > BACKLOG) return this.#leaveOut(subscriber);
     const missed = this.#last - at;
     if (missed > this.#events.length) return this.#writeFull(subscriber, null);
-    for (const { frame } of missed === 1 ? this.#newest : this.#events.slice(-missed)) {
-      socket.write(frame);
-    }
+    const due = missed === 1 ? this.#newest : this.#events.slice(-missed);
+    for (const { frame } of due) socket.write(frame);
     subscriber.at = this.#last;
   }
 

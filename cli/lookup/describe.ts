@@ -6,34 +6,38 @@ import { duration, plural, textTable } from '../text-table.ts';
 
 type Body = Readonly<Record<string, unknown>>;
 
+function textOf(value: unknown): string {
+  return typeof value === 'string' ? value : '';
+}
+
 /** An answer about one Service, for people. */
 export function describeEndpoints(body: Body, endpoints: readonly Endpoint[]): string {
   const count = endpoints.length === 0 ? 'no endpoints' : plural(endpoints.length, 'endpoint');
-  const headline = `Service ${String(body['namespace'])}/${String(body['service'])}: ${count}; ${quality(body)}`;
+  const headline = `Service ${textOf(body['namespace'])}/${textOf(body['service'])}: ${count}; ${quality(body)}`;
   return [headline, ...membersOf(body), ...tableOf(endpoints)].join('\n');
 }
 
 /** `cluster east: Ready, in sync 400 ms ago`. */
 function quality(body: Body): string {
   const where =
-    body['cluster'] === undefined ? String(body['kind']) : `cluster ${String(body['cluster'])}`;
+    body['cluster'] === undefined ? textOf(body['kind']) : `cluster ${textOf(body['cluster'])}`;
   const age = typeof body['ageMs'] === 'number' ? `, in sync ${duration(body['ageMs'])} ago` : '';
-  const reason = body['reason'] === undefined ? '' : ` (${String(body['reason'])})`;
+  const reason = body['reason'] === undefined ? '' : ` (${textOf(body['reason'])})`;
   const partly = body['complete'] === false ? ', not every member is known' : '';
-  return `${where}: ${String(body['state'])}${age}${partly}${reason}`;
+  return `${where}: ${textOf(body['state'])}${age}${partly}${reason}`;
 }
 
 function membersOf(body: Body): string[] {
   if (!Array.isArray(body['members'])) return [];
   return (body['members'] as Body[]).map((member) => {
     if (member['code'] === 'Malformed') {
-      return `  ${String(member['member'])}: left out: ${String(member['error'])}`;
+      return `  ${textOf(member['member'])}: left out: ${textOf(member['error'])}`;
     }
-    const name = `${String(member['namespace'])}/${String(member['service'])}`;
+    const name = `${textOf(member['namespace'])}/${textOf(member['service'])}`;
     const found =
       typeof member['endpoints'] === 'number'
         ? `${member['endpoints']} endpoints; ${quality(member)}`
-        : `cluster ${String(member['cluster'])}: ${String(member['error'])}`;
+        : `cluster ${textOf(member['cluster'])}: ${textOf(member['error'])}`;
     return `  ${name}: ${found}`;
   });
 }

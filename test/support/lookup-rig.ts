@@ -41,6 +41,8 @@ export interface LinkedCluster {
   rotate(): Promise<ClusterViewWriter>;
   /** The Secret goes: as workers and watchers do it. */
   unlink(): Promise<void>;
+  /** The watchers' half of it alone: no worker has looked at the Secret yet. */
+  purge(): Promise<void>;
 }
 
 /** What a client got; `body` is parsed JSON where there is any. */
@@ -220,6 +222,10 @@ async function link(
     await writer.open();
     for (const kind of REMOTE_KINDS) await writer.markSynced(kind, '1');
   };
+  const purge = async (): Promise<void> => {
+    await createClusterPurger(redis, prefix).purgeCluster(cluster, generation);
+    await registry.forgetWatch(cluster);
+  };
   await decide();
   if (state === 'ready') {
     await begin();
@@ -240,9 +246,9 @@ async function link(
     },
     unlink: async () => {
       await registry.forget(secret);
-      await createClusterPurger(redis, prefix).purgeCluster(cluster, generation);
-      await registry.forgetWatch(cluster);
+      await purge();
     },
+    purge,
   };
 }
 

@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import { Random } from '../../parity/random.ts';
 import { eventually } from '../../support/eventually.ts';
 import type { EventStream, SeenEvent } from '../../support/event-stream.ts';
 import {
@@ -135,6 +136,17 @@ describe('a subscriber', () => {
     await become(await looker.watch(WEB), '10.9.0.1');
   });
 
+  test('is told so at once, whoever decides about the Secret later (report 70)', async () => {
+    const stream = await looker.watch(WEB);
+    await stream.until(of('full'));
+    await east.purge();
+    await stream.until(of('gone'));
+    await stream.ended;
+    await eventually(async () =>
+      expect((await looker.get(WEB)).body).toMatchObject({ code: 'NotSynced' }),
+    );
+  });
+
   test('is told that the Service went, and the port that it asks for', async () => {
     const stream = await looker.watch(WEB);
     const ofPort = await looker.watch(`${WEB}?port=http`);
@@ -200,6 +212,49 @@ describe('a subscriber', () => {
     await become(slow, ...many('10.0.0.99').toSorted());
     expect(slow.events.filter(of('full')).length).toBe(2);
     expect(slow.events.length).toBeLessThan(quick.events.length);
+  });
+});
+
+test('whatever changes and whoever comes back, all have what there is in the end', async () => {
+  const other = await rig.start();
+  const seed = Number(process.env['TETHER_SEED'] ?? Date.now() % 100_000);
+  const random = new Random(seed);
+  const below = (limit: number): number => random.int(0, limit - 1);
+  const clients = Array.from({ length: 6 }, (_, at) => ({ at, events: [] as SeenEvent[], id: '' }));
+  const open = new Map<number, EventStream>();
+  const leave = (at: number): void => {
+    const client = clients[at];
+    const stream = open.get(at);
+    if (client === undefined || stream === undefined) return;
+    stream.close();
+    client.events.push(...stream.events);
+    client.id = stream.lastId() || client.id;
+    open.delete(at);
+  };
+  const comeBack = async (at: number): Promise<void> => {
+    const id = clients[at]?.id ?? '';
+    const headers: Record<string, string> = id === '' ? {} : { 'last-event-id': id };
+    open.set(at, await (below(2) === 0 ? looker : other).watch(WEB, { headers }));
+  };
+  for (const { at } of clients) await comeBack(at);
+  for (let step = 0; step < 120; step += 1) {
+    const addresses = Array.from({ length: below(6) }, () => `10.3.0.${below(9)}`);
+    const key = `shop/web-slice${below(3)}`;
+    await east.put(aRemoteSlice('shop/web', [...new Set(addresses)], { key, uid: key }));
+    if (below(10) === 0) await east.tell({ healthy: below(2) === 0, reason: 'broke' });
+    const at = below(clients.length);
+    if (below(4) > 0) continue;
+    if (open.has(at)) leave(at);
+    else await comeBack(at);
+  }
+  for (const { at } of clients) if (!open.has(at)) await comeBack(at);
+  await eventually(async () => {
+    const { body } = await looker.get(WEB);
+    const there = (body['endpoints'] as Seen[]).map(({ address }) => address).sort();
+    for (const { at, events } of clients) {
+      const seen = present([...events, ...(open.get(at)?.events ?? [])]);
+      expect({ seed, at, seen }).toEqual({ seed, at, seen: there });
+    }
   });
 });
 

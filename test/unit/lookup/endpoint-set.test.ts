@@ -192,8 +192,8 @@ test('the differences, applied to the first set, always give the present one', (
           text,
         } of changes?.add ?? [])
           texts.set(id, text);
-        const present = [...after.items].map(([id, { text }]) => [id, text]);
-        expect([...texts].sort()).toEqual(present.sort());
+        const present = [...after.items].map(([id, { text }]) => [id, text] as const);
+        expect(texts).toEqual(new Map(present));
         before = after;
       }
     }),
