@@ -37,9 +37,8 @@ async function link({ stage }: Scene, url: string): Promise<void> {
   const { say, otherKubeconfig: other } = stage;
   say.step('Link a second cluster, which has a Service with two endpoints');
   say.note('(Both run on this machine: Tether runs with --clusters-allow-loopback true.)');
-  await stage.type('kubectl', [
-    ...['--kubeconfig', other, 'apply', '-f', 'examples/link-cluster/east.yaml'],
-  ]);
+  const apply = ['apply', '-f', 'examples/link-cluster/east.yaml'];
+  await stage.type('kubectl', ['--kubeconfig', other, ...apply]);
   await stage.type('kubectl', ['create', 'namespace', 'tether']);
   const began = performance.now();
   await stage.type('tether', ['link', '--name', CLUSTER, '--kubeconfig', other]);
@@ -69,7 +68,7 @@ async function change({ stage }: Scene): Promise<Follower> {
   const args = ['--kubeconfig', other, 'patch', 'endpointslice', 'db-1', '-n', 'shop'];
   await stage.type('kubectl', [...args, '--type=json', '-p', patch]);
   say.output((await follower.until(/^\+ .*192\.0\.2\.11 /)).join('\n'));
-  say.result('the follower was told');
+  say.result('the follower was told: 192.0.2.11 is not ready any more, though it serves');
   return follower;
 }
 
