@@ -282,6 +282,35 @@ describe('a look-up process', () => {
     expect(looker.metric('tether_lookup_services ')).toEqual(['1']);
   });
 
+  test('counts answers by status, and tells what it had at hand', async () => {
+    const cached = (result: string): number =>
+      Number(looker.metric(`tether_lookup_cache_total{result="${result}"}`)[0]);
+    let asked = 0;
+    // Until it hears of changes, a process reads for every answer.
+    const etag = await eventually(async () => {
+      const { headers } = await looker.get(WEB);
+      asked += 1;
+      expect(cached('hit')).toBe(1);
+      return headers.get('etag') ?? '';
+    });
+    await looker.get(WEB, { 'if-none-match': etag });
+    await looker.get('/v1/clusters/north');
+    const counted = (code: number) => looker.metric(`tether_lookups_total{code="${code}"}`);
+    expect([counted(200), counted(304), counted(404)]).toEqual([[`${asked}`], ['1'], ['1']]);
+    expect([cached('hit'), cached('miss')]).toEqual([2, asked - 1]);
+  });
+
+  test('measures how long a change takes to its subscribers', async () => {
+    const stream = await looker.watch(WEB);
+    await stream.until(({ event }) => event === 'full');
+    await east.tell({ healthy: false, reason: 'broke' });
+    await stream.until(({ event }) => event === 'state');
+    expect(looker.metric('tether_lookup_event_seconds_count ')).toEqual(['0']);
+    await east.put(aRemoteSlice('shop/web', ['10.0.0.4']));
+    await stream.until(({ event }) => event === 'change');
+    expect(looker.metric('tether_lookup_event_seconds_count ')).toEqual(['1']);
+  });
+
   test('wants its token, before it says anything at all', async () => {
     const guarded = await rig.start({ token: 's3cret' });
     for (const path of [WEB, '/v1/openapi.json', '/nothing', `${WEB}?watch=true`]) {
