@@ -117,7 +117,7 @@ interface RemoteLines {
 }
 
 /** The four lines; JSON text never holds a raw line feed, and neither do the others. */
-export function splitRemote(text: string): RemoteLines {
+function splitRemote(text: string): RemoteLines {
   const first = text.indexOf('\n');
   const second = text.indexOf('\n', first + 1);
   const third = text.indexOf('\n', second + 1);

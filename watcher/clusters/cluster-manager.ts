@@ -125,7 +125,7 @@ export class ClusterManager {
     for (const target of targets.values()) this.#settle(target, watches);
     for (const cluster of new Set([...this.#owners.keys(), ...watches.keys()])) {
       if (targets.has(cluster)) continue;
-      if (isHandedOver(cluster, decisions)) this.#end(cluster);
+      if (isHandedOver(cluster, decisions)) void this.#end(cluster);
       else this.#gone(cluster, upTo);
     }
     this.#teller.tellAll([...this.#owners.values()], watches);

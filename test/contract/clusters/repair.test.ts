@@ -1,10 +1,13 @@
-import { describe, expect, it } from '@jest/globals';
+import { afterEach, describe, expect, it } from '@jest/globals';
 import { createClusterViewWriter } from '../../../platform/redis/clusters/cluster-view-writer.ts';
 import { eventually } from '../../support/eventually.ts';
 import { linkedRig, watchesBecome, webService, webSlice } from '../../support/linked-rig.ts';
 import { silence, type Behaviour } from '../../support/misbehaving-api.ts';
 
 const rig = linkedRig();
+
+let timer: NodeJS.Timeout | undefined;
+afterEach(() => clearInterval(timer));
 
 /** Watches are accepted and then say nothing; lists are proper. */
 const deafWatches: Behaviour = (request, response, proceed) => {
@@ -130,7 +133,7 @@ describe('a cluster gone wild', () => {
     await rig.link('east', east);
     await Promise.all([watchesBecome(wild, 3), watchesBecome(east, 3)]);
     let churn = 0;
-    const timer = setInterval(() => {
+    timer = setInterval(() => {
       for (let at = 0; at < 50; at++) {
         wild.put('endpointslices', webSlice(`w-${at}`, [`10.2.${(churn += 1) % 250}.1`]));
       }

@@ -1,4 +1,4 @@
-import { describe, expect, it } from '@jest/globals';
+import { afterEach, describe, expect, it } from '@jest/globals';
 import type { ApiObject } from '../../../core/api-objects.ts';
 import { LOCAL_CLUSTER } from '../../../core/names.ts';
 import { createKubeClient } from '../../../platform/kube/client.ts';
@@ -7,9 +7,12 @@ import { createClusterViewReader } from '../../../platform/redis/clusters/cluste
 import { DOUBLE_TOKEN } from '../../support/api-double.ts';
 import { eventually } from '../../support/eventually.ts';
 import { linkedRig, watchesBecome, webService, webSlice } from '../../support/linked-rig.ts';
-import { answer, blackHole, html, refuse } from '../../support/misbehaving-api.ts';
+import { answer, blackHole, held, html, refuse } from '../../support/misbehaving-api.ts';
 
 const rig = linkedRig();
+
+let timer: NodeJS.Timeout | undefined;
+afterEach(() => clearInterval(timer));
 
 const IDENTITY = { identity: 'spiffe://root.east/vm', serverName: 'vm.east' };
 const workload = {
@@ -151,16 +154,29 @@ describe('watchers share the clusters', () => {
     await rig.link('east', east);
     await rig.watchBecomes('east', { owner: 'first', healthy: true });
     let least = Infinity;
-    const timer = setInterval(() => (least = Math.min(least, east.openWatches)), 1);
+    timer = setInterval(() => (least = Math.min(least, east.openWatches)), 1);
+    const gate = held();
+    east.misbehave((request, response, proceed) => {
+      if (request.url?.includes('watch=true') === true) proceed();
+      else gate.behaviour(request, response, proceed);
+    });
+    const lists = east.requests.get('/api/v1/services') ?? 0;
     // Of enough newcomers one is to own it.
     for (let at = 0; at < 8; at++) rig.watcher({ id: `other-${at}` });
+    await eventually(() => expect(east.requests.get('/api/v1/services')).toBeGreaterThan(lists));
+    // As long as the newcomer's lists take, the first one goes on and says so.
+    const { at: begun = 0 } = (await rig.watch('east')) ?? {};
+    await eventually(async () =>
+      expect((await rig.watch('east'))?.at).toBeGreaterThan(begun + 2_000),
+    );
+    await rig.watchBecomes('east', { owner: 'first', healthy: true });
+    gate.release();
     await eventually(async () => {
       const watch = await rig.watch('east');
       expect(watch?.owner).not.toBe('first');
       expect(watch?.syncedAt).toBe(watch?.at);
       expect(east.openWatches).toBe(3);
     });
-    clearInterval(timer);
     expect(least).toBe(3);
   });
 
