@@ -11,6 +11,7 @@ import { api, apiOk } from '../support/api.ts';
 import { kubectl } from '../support/kubectl.ts';
 import { freshNamespace } from '../support/namespaces.ts';
 import { runTether } from '../support/processes.ts';
+import { fromRun } from '../support/run.ts';
 
 /*
  * The cluster of the run is the one that is served; another API server, which grants tokens of three
@@ -276,6 +277,20 @@ describe('a link', () => {
     expect(refused.stderr).toMatch(/others changed fields of it: \.data\.kubeconfig .*; --force/);
     expect(await link('edited', '--force')).toMatchObject({ code: 0 });
     expect(await allowedOf(await secretOf('edited'), CAN)).toEqual(CAN);
+  });
+
+  test('goes into the cluster of --local-kubeconfig and --local-context', async () => {
+    const local = fromRun('kubeconfig');
+    const { contexts } = parse(readFileSync(local, 'utf8')) as {
+      readonly contexts: readonly { readonly name: string }[];
+    };
+    const given = ['--name', 'local', '--kubeconfig', remote, '--namespace', namespace];
+    const at = ['--local-kubeconfig', local, '--local-context', contexts[0]?.name ?? ''];
+    const line = ['link', ...given, ...at, '--clusters-allow-loopback', 'true'];
+    expect(await runTether(line, { env: { KUBECONFIG: '/nowhere' } })).toMatchObject({ code: 0 });
+    expect(await allowedOf(await secretOf('local'), CAN)).toEqual(CAN);
+    const wrong = await link('local', '--local-context', 'nowhere');
+    expectOneLine(wrong, 2, /^tether: kubeconfig .*: there is no context "nowhere"/);
   });
 
   test('is made with a context of the usual kubeconfig, too', async () => {
