@@ -14,8 +14,8 @@ import { createClusterTransitions } from '../../platform/telemetry/cluster-trans
 import { clusterPolicy } from './cluster-policy.ts';
 import type { Runtime } from './runtime.ts';
 
-/** A probe asks ten questions: so many connections at most. */
-const PROBE_CONNECTIONS = 4;
+/** A probe asks ten questions. A connection's start costs more than what it carries here. */
+const PROBE_CONNECTIONS = 2;
 /** An answer to a question of a probe is short, also that to what is served there. */
 const PROBE_ANSWER_BYTES = 1024 * 1024;
 

@@ -16,8 +16,11 @@ import { LocalDiscovery } from '../../watcher/clusters/local-discovery.ts';
 import { clusterPolicy } from './cluster-policy.ts';
 import type { Runtime } from './runtime.ts';
 
-/** Requests to one linked cluster at a time; its watches have connections of their own. */
-const CONNECTIONS = 4;
+/**
+ * Requests to one linked cluster at a time; its watches have connections of their own. Where very many
+ * clusters start at once, the start of connections is what takes the time.
+ */
+const CONNECTIONS = 2;
 /** A page of a list is a megabyte or so; whatever is as large as this is no such page. */
 const MOST_ANSWER_BYTES = 64 * 1024 * 1024;
 

@@ -1,6 +1,7 @@
 import { logged } from '../../contenders/tether.ts';
 import { startFleet, type RunningFleet } from '../../contenders/fleet.ts';
 import { untilAnswers } from '../../linked/linked-run.ts';
+import type { CpuMark } from '../../measure/usage.ts';
 import type { LinkedPart } from '../../linked/part.ts';
 import type { LinkedSizes } from '../../linked/sizes.ts';
 import type { Figures } from '../../report/section.ts';
@@ -34,11 +35,16 @@ export const fifty: LinkedPart = {
     LOCAL,
     { id: 'cpuWatcher', label: 'CPU seconds of the watchers', digits: 1 },
     { id: 'cpuWorker', label: 'CPU seconds of the worker', digits: 1 },
+    { id: 'cpuLookup', label: 'CPU seconds of the look-up process', digits: 1 },
+    { id: 'cpuRedis', label: 'CPU seconds of Redis', digits: 1 },
+    { id: 'cpuDoubles', label: 'CPU seconds of the doubles, which others would have', digits: 1 },
+    { id: 'cpuApi', label: 'CPU seconds of the API servers', digits: 1 },
     { id: 'peakWatcher', label: 'peak memory of a watcher, MiB', digits: 0 },
   ],
   columns: ['linked', 'none linked'],
   measure: async (run) => {
     const { fleet, stage } = run;
+    const before = stage.usage.mark();
     const [local, answered] = await Promise.all([
       stage.agent.untilRight(run.timeoutMs),
       Promise.all(run.good.map((cluster) => untilAnswers(run, cluster, POLL_MS))),
@@ -47,7 +53,7 @@ export const fifty: LinkedPart = {
     const local_ = { local: (local.rightAt - fleet.startedAt) / 1000 };
     return [
       {
-        ...(await common(stage, fleet)),
+        ...(await common(stage, fleet, before)),
         ...local_,
         first: Math.min(...after),
         all: Math.max(...after),
@@ -55,10 +61,11 @@ export const fifty: LinkedPart = {
     ];
   },
   alone: async (sitting, stage) => {
+    const before = stage.usage.mark();
     const fleet = await startFleet(stage, { watchers: 2, workers: 1 });
     return withRunning(fleet, async () => {
       const { rightAt } = await stage.agent.untilRight(sitting.sizes.timeoutMs);
-      return { ...(await common(stage, fleet)), local: (rightAt - fleet.startedAt) / 1000 };
+      return { ...(await common(stage, fleet, before)), local: (rightAt - fleet.startedAt) / 1000 };
     });
   },
   bars: (columns) => [
@@ -81,12 +88,16 @@ const POLL_MS = 200;
 const NOISE = 1.15;
 
 /** What both columns tell, taken once all is there. */
-async function common(stage: Stage, fleet: RunningFleet): Promise<Figures> {
-  const cpu = stage.usage.mark();
+async function common(stage: Stage, fleet: RunningFleet, before: CpuMark): Promise<Figures> {
+  const cpu = stage.usage.cpuSince(before);
   return {
     ready: Math.max(...fleet.watchers.map((watcher) => readyAt(watcher.log(), fleet))),
     cpuWatcher: cpu.get('watcher'),
     cpuWorker: cpu.get('worker'),
+    cpuLookup: cpu.get('lookup'),
+    cpuRedis: cpu.get('Redis'),
+    cpuDoubles: cpu.get('doubles'),
+    cpuApi: cpu.get('API server'),
     peakWatcher: stage.usage.memory().get('watcher')?.peakMiB,
   };
 }

@@ -9,6 +9,7 @@ import { atMost } from '../bars.ts';
 const P50 = { id: 'p50', label: 'p50, ms', digits: 1 };
 const P99 = { id: 'p99', label: 'p99, ms', digits: 1 };
 const MISSING = { id: 'missing', label: 'changes never seen', digits: 0 };
+const SUPERSEDED = { id: 'superseded', label: 'changes shown with the next one alone', digits: 0 };
 
 /** From a change on the other side to the event of somebody who watches a look-up. */
 export const remoteChange: LinkedPart = {
@@ -19,7 +20,7 @@ export const remoteChange: LinkedPart = {
     'from the change in its memory; with a real API server from just before the request, so that its ' +
     'write to etcd is in it. The last column is what that API server’s own watch shows of those same ' +
     'changes: nobody could be faster.',
-  rows: [P50, { id: 'p90', label: 'p90, ms', digits: 1 }, P99, MISSING],
+  rows: [P50, { id: 'p90', label: 'p90, ms', digits: 1 }, P99, MISSING, SUPERSEDED],
   columns: ['double', 'kube-apiserver', 'its own watch'],
   measure: async (run) => {
     const { reader, doubles, sizes } = run;
@@ -60,13 +61,22 @@ async function figuresOf(run: LinkedRun, changes: readonly Change[]): Promise<Fi
   );
 }
 
-/** What was coalesced into a later event counts as seen by none. */
+/**
+ * A change is seen with the first event that shows it or a later one: of two that come close together
+ * an event may show the second alone.
+ */
 function figures(changes: readonly Change[], seen: readonly Change[]): Figures {
   const at = new Map(seen.map((one) => [one.address, one.at]));
-  const latencies = changes.flatMap((one) => {
-    const then = at.get(one.address);
-    return then === undefined ? [] : [then - one.at];
-  });
+  const latencies: number[] = [];
+  let superseded = 0;
+  let shownAt = Infinity;
+  for (const one of changes.toReversed()) {
+    const own = at.get(one.address);
+    if (own === undefined) superseded += 1;
+    shownAt = Math.min(shownAt, own ?? Infinity);
+    if (shownAt < Infinity) latencies.push(shownAt - one.at);
+  }
   const [p50, p90, p99] = [0.5, 0.9, 0.99].map((p) => percentile(latencies, p));
-  return { p50, p90, p99, missing: changes.length - latencies.length };
+  const missing = changes.length - latencies.length;
+  return { p50, p90, p99, missing, superseded: superseded - missing };
 }
