@@ -1,6 +1,5 @@
-import { isIP } from 'node:net';
+import { isIP, Socket, type LookupFunction } from 'node:net';
 import { lookup as dnsLookup } from 'node:dns';
-import type { LookupFunction } from 'node:net';
 import {
   createSecureContext,
   TLSSocket,
@@ -23,8 +22,8 @@ export type AddressRule = (address: string) => string | undefined;
 /** What holds for all connections of a transport. */
 export interface ConnectScope {
   readonly rule: AddressRule | undefined;
-  /** Destroys each connection, also one that does not stand yet. */
-  readonly ending: AbortSignal;
+  /** Those that there are, also those that do not stand yet. */
+  readonly sockets: Set<Socket>;
 }
 
 type Connector = ReturnType<typeof buildConnector>;
@@ -93,7 +92,7 @@ function resumingConnector(
       }
       callback(...result);
     };
-    connect(options, remember);
+    follow(connect(options, remember), scope);
   };
 }
 
@@ -103,7 +102,7 @@ export function proxyConnector(scope: ConnectScope): Connector {
   return (options, callback: Callback) => {
     const refusal = refuseLiteral(options.hostname, scope.rule);
     if (refusal !== undefined) callback(refusal, null);
-    else connect(options, callback);
+    else follow(connect(options, callback), scope);
   };
 }
 
@@ -127,13 +126,22 @@ export function tlsOptions(
   };
 }
 
-function common({ rule, ending }: ConnectScope): {
+/**
+ * Keeps a connection from its beginning to its end. undici's connectors give the socket, though their
+ * type does not say so; Node's own option, a signal, keeps every socket for as long as the signal.
+ */
+function follow(made: unknown, { sockets }: ConnectScope): void {
+  if (!(made instanceof Socket)) return;
+  sockets.add(made);
+  made.once('close', () => sockets.delete(made));
+}
+
+function common({ rule }: ConnectScope): {
   allowH2: false;
   timeout: number;
-  signal: AbortSignal;
   lookup?: LookupFunction;
 } {
-  const base = { allowH2: false, timeout: CONNECT_TIMEOUT_MS, signal: ending } as const;
+  const base = { allowH2: false, timeout: CONNECT_TIMEOUT_MS } as const;
   return rule === undefined ? base : { ...base, lookup: guardedLookup(rule) };
 }
 

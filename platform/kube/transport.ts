@@ -1,4 +1,3 @@
-import { setMaxListeners } from 'node:events';
 import { Pool, ProxyAgent } from 'undici';
 import type { Dispatcher } from 'undici';
 import { apiServerConnector, proxyConnector, tlsOptions, CONNECT_TIMEOUT_MS } from './connect.ts';
@@ -47,7 +46,7 @@ export function createTransport(access: KubeAccess, options: TransportOptions): 
   const url = new URL(access.server);
   const headers = headerCache(access);
   const retired = new Set<Pools>();
-  const { scope, end } = endingScope(options.addressRule);
+  const scope: ConnectScope = { rule: options.addressRule, sockets: new Set() };
   const make = (): Pools => makePools(access, url.origin, options.connections, scope);
   let pools = make();
   let certificate = certificateAtHand(access)?.cert;
@@ -78,24 +77,17 @@ export function createTransport(access: KubeAccess, options: TransportOptions): 
     redact: headers.redact,
     async close() {
       closed = true;
-      const all = [pools, ...retired].flatMap((old) => [old.requests, old.watches]);
-      const destroyed = Promise.all(all.map((dispatcher) => dispatcher.destroy()));
-      // Those that were being made would go on until their time limit.
-      end();
-      await destroyed;
+      await destroyAll([pools, ...retired], scope);
     },
   };
 }
 
-function endingScope(rule: AddressRule | undefined): {
-  readonly scope: ConnectScope;
-  readonly end: () => void;
-} {
-  const ending = new AbortController();
-  // Each connection listens.
-  setMaxListeners(0, ending.signal);
-  const end = (): void => ending.abort(new Error('the client was closed'));
-  return { scope: { rule, ending: ending.signal }, end };
+async function destroyAll(pools: readonly Pools[], { sockets }: ConnectScope): Promise<void> {
+  const all = pools.flatMap(({ requests, watches }) => [requests, watches]);
+  const destroyed = Promise.all(all.map((dispatcher) => dispatcher.destroy()));
+  // Those that were being made would go on until their time limit.
+  for (const socket of sockets) socket.destroy();
+  await destroyed;
 }
 
 /** undefined as well while a plugin or file has yet to give it. */
