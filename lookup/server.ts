@@ -212,11 +212,13 @@ function streamRefusal({ httpVersion }: IncomingMessage): Refusal | null {
 
 /** What is no HTTP, or too slow or too long, gets its answer without a request to go by. */
 function refuseConnection(error: NodeJS.ErrnoException, socket: Socket): void {
-  if (error.code === 'ECONNRESET' || !socket.writable) {
+  const code = error.code ?? '';
+  // Anything but what the parser says means that the connection itself is broken.
+  if (!/^(HPE_|ERR_HTTP_)/.test(code) || !socket.writable) {
     socket.destroy();
     return;
   }
-  const [status, why] = CLIENT_ERRORS[error.code ?? ''] ?? BAD_REQUEST;
+  const [status, why] = CLIENT_ERRORS[code] ?? BAD_REQUEST;
   const body = JSON.stringify({ error: why, code: 'BadRequest' });
   const head = `HTTP/1.1 ${status}\r\nconnection: close\r\ncontent-type: application/json\r\n`;
   socket.end(`${head}content-length: ${body.length}\r\n\r\n${body}`);
