@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { Redis } from 'ioredis';
-import type { ClusterWatch } from '../../core/cluster.ts';
+import { describeCluster, type ClusterWatch } from '../../core/cluster.ts';
 import { LABEL_SERVICE_NAME } from '../../core/names.ts';
 import {
   createClusterViewReader,
@@ -268,6 +268,24 @@ describe('a watcher that is killed', () => {
     process.stdout.write(`changes flow again ${ms} ms after the death of the owner\n`);
     expect(least).toBe(1);
     await watchBecomes('east', { healthy: true, owner: expect.not.stringMatching(owner) as never });
+  });
+
+  it('takes no answer along where it was the last one: they are told to be stale', async () => {
+    const [east = ''] = remotes;
+    const watcher = await startWatcher();
+    await putWeb(east, 'web-1', [at('10.1.0.1')]);
+    await link('east', east);
+    await ipsBecome('east', ['10.1.0.1']);
+    await watchBecomes('east', { healthy: true });
+    await fleet.kill(watcher);
+    await eventually(async () => {
+      const decision = await registry.decision(`${ns}/east`);
+      if (decision === null) throw new Error('there is no decision');
+      const watch = (await registry.watches()).get('east') ?? null;
+      const { state, answers } = describeCluster(decision, watch, await registry.now());
+      expect({ state, answers }).toEqual({ state: 'Stale', answers: true });
+    });
+    expect(await ipsOf('east')).toEqual(['10.1.0.1']);
   });
 
   it('is missed by nobody where two watch each cluster', async () => {
