@@ -76,11 +76,11 @@ async function blackHoleConfig(): Promise<string> {
 }
 
 function putService(double: ApiDouble, nth: number, per: number): void {
-  const metadata = { namespace: REMOTE_NAMESPACE, name: `service-${nth}` };
-  double.put('services', {
-    metadata,
-    ...{ spec: { type: 'ClusterIP', clusterIP: '10.0.0.1', ports: [{ name: 'http', port: 80 }] } },
-  });
+  const service = {
+    metadata: { namespace: REMOTE_NAMESPACE, name: `service-${nth}` },
+    spec: { type: 'ClusterIP', clusterIP: '10.0.0.1', ports: [{ name: 'http', port: 80 }] },
+  };
+  double.put('services', service);
   putSlice(double, nth, addressesOf(nth, per));
 }
 

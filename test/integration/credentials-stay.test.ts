@@ -49,15 +49,15 @@ afterAll(async () => {
 
 function putService(into: ApiDouble): void {
   const metadata = { namespace: 'remote', name: 'shop' };
-  into.put('services', { metadata, ...{ spec: { ports: [{ name: 'http', port: 80 }] } } });
-  into.put('endpointslices', {
+  const service = { metadata, spec: { ports: [{ name: 'http', port: 80 }] } };
+  const slice = {
     metadata: { ...metadata, labels: { 'kubernetes.io/service-name': 'shop' } },
-    ...{
-      addressType: 'IPv4',
-      ports: [{ name: 'http', port: 8080, protocol: 'TCP' }],
-      endpoints: [{ addresses: ['10.1.2.3'], conditions: { ready: true } }],
-    },
-  });
+    addressType: 'IPv4',
+    ports: [{ name: 'http', port: 8080, protocol: 'TCP' }],
+    endpoints: [{ addresses: ['10.1.2.3'], conditions: { ready: true } }],
+  };
+  into.put('services', service);
+  into.put('endpointslices', slice);
 }
 
 const secretsPath = (name = ''): string => `/api/v1/namespaces/${ns}/secrets${name && `/${name}`}`;

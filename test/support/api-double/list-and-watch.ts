@@ -31,8 +31,7 @@ export interface Question {
 export function answerList(store: DoubleStore, { kind, query, response }: Question): void {
   const selector = readSelector(query, response);
   if (selector === 'refused') return;
-  const token = query.get('continue') ?? '';
-  const from = token === '' ? undefined : readToken(token);
+  const from = positionOf(query);
   if (from === null) return refuse(response, badRequest('continue key is not valid'));
   const limit = Number(query.get('limit') ?? '0') || Infinity;
   const page = store.list(kind.plural, limit, from, selector);
@@ -41,12 +40,10 @@ export function answerList(store: DoubleStore, { kind, query, response }: Questi
     return refuse(response, expiredList(inconsistent));
   }
   const { version, items, left, last } = page;
-  const metadata = JSON.stringify({
-    resourceVersion: String(version),
-    ...(left > 0 ? { continue: writeToken({ version, after: last }) } : lastPage(kind)),
-    // Counting what a selector leaves would mean to read it all: API servers do not say.
-    ...(left === 0 || selector !== undefined ? {} : { remainingItemCount: left }),
-  });
+  const next = left > 0 ? { continue: writeToken({ version, after: last }) } : lastPage(kind);
+  // Counting what a selector leaves would mean to read it all: API servers do not say.
+  const count = left === 0 || selector !== undefined ? {} : { remainingItemCount: left };
+  const metadata = JSON.stringify({ resourceVersion: String(version), ...next, ...count });
   const head = `{"kind":"${kind.kind}List","apiVersion":"${kind.apiVersion}"`;
   sendJson(response, 200, `${head},"metadata":${metadata},"items":[${items.join(',')}]}`);
 }
@@ -130,6 +127,12 @@ const TOKEN_VERSION = 'meta.k8s.io/v1';
 function writeToken({ version, after }: ListPosition): string {
   const token = { v: TOKEN_VERSION, rv: version, start: `${after}\0` };
   return Buffer.from(JSON.stringify(token)).toString('base64url');
+}
+
+/** Where a list is to go on; undefined: at its beginning, null: at none of our places. */
+function positionOf(query: URLSearchParams): ListPosition | undefined | null {
+  const token = query.get('continue') ?? '';
+  return token === '' ? undefined : readToken(token);
 }
 
 /** null: not one of ours. */

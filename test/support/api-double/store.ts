@@ -173,8 +173,9 @@ export class DoubleStore {
   }
 }
 
-function namelessText({ kind: _, apiVersion: __, ...rest }: ApiObject): string {
-  return JSON.stringify(rest);
+function namelessText(object: ApiObject): string {
+  // What is undefined is not written.
+  return JSON.stringify({ ...object, kind: undefined, apiVersion: undefined });
 }
 
 /** `namespace/name`; API servers list in the order of these bytes. */
