@@ -1,7 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { InvalidInputError, TetherError } from '../core/errors.ts';
-import { OPTIONS, type OptionName, type OptionSpec } from './config/options.ts';
+import type { OptionSpec } from './config/option-spec.ts';
+import { OPTIONS, type OptionName } from './config/options.ts';
 
 /*
  * The only reader of the environment. Options go through three steps: given (a flag, else a TETHER_*

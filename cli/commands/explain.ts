@@ -56,14 +56,8 @@ function explain(
   slices: readonly SliceRecord[],
   config: Config,
 ): Explanation {
-  const options: PlanOptions = {
-    manager: config.manager,
-    maxEndpointsPerSlice: config.maxEndpointsPerSlice,
-    workloadsWithoutStatus: config.workloadsWithoutStatus,
-    undeclaredPorts: config.undeclaredPorts,
-    workloadCidrsAllow: config.workloadCidrsAllow,
-    workloadCidrsDeny: config.workloadCidrsDeny,
-  };
+  // Of a configuration the planner takes what it knows.
+  const options: PlanOptions = config;
   const managerOf = (slice: SliceRecord): string => slice.labels[LABEL_MANAGED_BY] ?? '';
   const ours = slices.filter((slice) => managerOf(slice) === config.manager);
   const { writes } = planSlices({

@@ -1,9 +1,9 @@
 import { DEFAULT_MANAGER } from '../../core/names.ts';
+import { LINKED_OPTIONS } from './linked-options.ts';
+import { optional, withDefault } from './option-spec.ts';
 import {
   anyText,
   cidrList,
-  hostAndPort,
-  hostList,
   hostName,
   keyPrefix,
   labelValue,
@@ -13,48 +13,7 @@ import {
   redisUrl,
   seconds,
   wholeNumber,
-  yesOrNo,
-  type Parser,
 } from './parse.ts';
-
-/** One option: a flag, and the TETHER_* variable that does the same. */
-export interface OptionSpec<T> {
-  /** Without the dashes. */
-  readonly flag: string;
-  readonly env: string;
-  /** What the help calls the value. */
-  readonly value: string;
-  /** As text, so that it is checked like any other; null: no value unless given. */
-  readonly byDefault: string | null;
-  readonly parse: Parser<T>;
-  readonly help: string;
-  /** The value may hold a password: never repeated in a message. */
-  readonly secret?: boolean;
-}
-
-type WithDefault<T> = OptionSpec<T> & { readonly byDefault: string };
-type Optional<T> = OptionSpec<T> & { readonly byDefault: null };
-
-const withDefault = <T>(
-  flag: string,
-  byDefault: string,
-  value: string,
-  parse: Parser<T>,
-  help: string,
-): WithDefault<T> => ({ flag, env: envOf(flag), value, byDefault, parse, help });
-
-const optional = <T>(flag: string, value: string, parse: Parser<T>, help: string): Optional<T> => ({
-  flag,
-  env: envOf(flag),
-  value,
-  byDefault: null,
-  parse,
-  help,
-});
-
-function envOf(flag: string): string {
-  return `TETHER_${flag.toUpperCase().replaceAll('-', '_')}`;
-}
 
 /** Every option there is. docs/operating.md has the same table; a test compares the two. */
 export const OPTIONS = {
@@ -174,72 +133,7 @@ export const OPTIONS = {
     seconds(1, 3600),
     'a watch without event or bookmark for so long is begun anew',
   ),
-  clustersAllowLoopback: withDefault(
-    'clusters-allow-loopback',
-    'false',
-    'true|false',
-    yesOrNo,
-    'whether a cluster Secret may name a loopback or link-local server',
-  ),
-  clustersAllowInsecureTls: withDefault(
-    'clusters-allow-insecure-tls',
-    'false',
-    'true|false',
-    yesOrNo,
-    'whether a cluster Secret may use plain http or skip the check of the server’s certificate',
-  ),
-  clustersAllowHosts: withDefault(
-    'clusters-allow-hosts',
-    '',
-    'A,*.B',
-    hostList,
-    'hosts that cluster Secrets may name (default: any)',
-  ),
-  clustersAllowFqdn: withDefault(
-    'clusters-allow-fqdn',
-    'false',
-    'true|false',
-    yesOrNo,
-    'whether EndpointSlices of remote clusters may hold host names',
-  ),
-  clustersMaxObjects: withDefault(
-    'clusters-max-objects',
-    '200000',
-    'N',
-    wholeNumber(1, 10_000_000),
-    'objects of one remote cluster that are kept at most',
-  ),
-  clusterOwners: withDefault(
-    'cluster-owners',
-    '1',
-    '1|2',
-    wholeNumber(1, 2),
-    'watcher processes that watch each remote cluster',
-  ),
-  clusterConcurrency: withDefault(
-    'cluster-concurrency',
-    '16',
-    'N',
-    wholeNumber(1, 1000),
-    'cluster Secrets that a worker checks at a time',
-  ),
-  lookupAddr: withDefault(
-    'lookup-addr',
-    '127.0.0.1:0',
-    'HOST:PORT',
-    hostAndPort,
-    'where look-ups are answered; port 0: any free one, which is logged; host "*": every address',
-  ),
-  lookupToken: {
-    ...optional('lookup-token', 'TEXT', anyText, 'bearer token that look-ups must bring'),
-    secret: true,
-  },
-  lookupTokenFile: optional(
-    'lookup-token-file',
-    'FILE',
-    anyText,
-    'file that holds this token; read again when it changes',
-  ),
+  ...LINKED_OPTIONS,
   logLevel: withDefault(
     'log-level',
     'info',
