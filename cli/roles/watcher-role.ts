@@ -17,6 +17,7 @@ import { findOtherManagers, type OtherManager } from '../../watcher/other-manage
 import { keepResyncing } from '../../watcher/resync.ts';
 import { KINDS } from '../../watcher/view-keeper.ts';
 import { startClusterSecrets } from './cluster-secrets.ts';
+import { startAfterLocal } from './head-start.ts';
 import { createLocalDiscovery, startRemoteClusters } from './remote-clusters.ts';
 import type { Role, Runtime } from './runtime.ts';
 
@@ -30,8 +31,10 @@ export async function startWatcherRole(runtime: Runtime): Promise<Role> {
   const discovery = createLocalDiscovery(config);
   const watcher = await openWatcher(runtime, queue, discovery);
   const stopBeating = startBeating(runtime, watcher);
-  const clusterSecrets = startClusterSecrets(runtime);
-  const remoteClusters = startRemoteClusters(runtime, discovery);
+  const clusters = startAfterLocal(watcher.ready, () => [
+    startClusterSecrets(runtime),
+    startRemoteClusters(runtime, discovery),
+  ]);
   startBackgroundWork(runtime, watcher, queue, ending.signal);
   return {
     ready: watcher.ready,
@@ -42,7 +45,7 @@ export async function startWatcherRole(runtime: Runtime): Promise<Role> {
     stop: async () => {
       ending.abort();
       stopBeating();
-      await Promise.all([watcher.stop(), clusterSecrets.stop(), remoteClusters.stop()]);
+      await Promise.all([watcher.stop(), clusters.stop()]);
       await forgetWatcher(redis, config.redisPrefix, runtime.id).catch(() => undefined);
     },
   };
