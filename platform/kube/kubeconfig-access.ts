@@ -75,8 +75,21 @@ export function checkServer(server: string | undefined, source: string): string 
 /** @throws InvalidInputError, which does not quote the URL: it may hold a password. */
 export function checkProxy(proxyUrl: string, source: string): string {
   const url = URL.parse(proxyUrl);
-  if (url !== null && /^(https?|socks5):$/.test(url.protocol)) return proxyUrl;
-  throw new InvalidInputError('proxy-url', `${source}: proxy-url must be http, https or socks5`);
+  if (url === null || !/^(https?|socks5):$/.test(url.protocol)) {
+    throw new InvalidInputError('proxy-url', `${source}: proxy-url must be http, https or socks5`);
+  }
+  if (isDecodable(url.username) && isDecodable(url.password)) return proxyUrl;
+  const what = 'the user or password of proxy-url has a "%" that begins no escape: write it as %25';
+  throw new InvalidInputError('proxy-url', `${source}: ${what}`);
+}
+
+function isDecodable(text: string): boolean {
+  try {
+    decodeURIComponent(text);
+    return true;
+  } catch {
+    return false;
+  }
 }
 
 async function caOf({ cluster }: SelectedContext, source: string): Promise<string | undefined> {

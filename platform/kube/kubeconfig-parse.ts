@@ -76,6 +76,9 @@ export function parseKubeConfig(text: string, source: string): KubeConfigData {
   };
 }
 
+const SHOWN_NAMES = 5;
+const SHOWN_LENGTH = 80;
+
 /**
  * The context called `name`, or the current one.
  *
@@ -87,7 +90,7 @@ export function selectContext(
   source: string,
 ): SelectedContext {
   const wanted = name ?? config.currentContext;
-  const known = [...config.contexts.keys()].join(', ') || 'none';
+  const known = namesOf(config.contexts);
   if (wanted === '') {
     throw invalid(
       source,
@@ -100,7 +103,7 @@ export function selectContext(
     throw invalid(
       source,
       'current-context',
-      `there is no context ${JSON.stringify(wanted)} (contexts: ${known})`,
+      `there is no context ${quote(wanted)} (contexts: ${known})`,
     );
   }
   const cluster = config.clusters.get(context.cluster);
@@ -111,8 +114,23 @@ export function selectContext(
   return { name: wanted, cluster, user, ...(namespace === undefined ? {} : { namespace }) };
 }
 
+/** The first few: a message is read by people, and kept in Redis. */
+function namesOf(contexts: KubeConfigData['contexts']): string {
+  const names = [...contexts.keys()];
+  const shown = names.slice(0, SHOWN_NAMES).map(shorten).join(', ') || 'none';
+  return names.length > SHOWN_NAMES ? `${shown} and ${names.length - SHOWN_NAMES} more` : shown;
+}
+
+function quote(name: string): string {
+  return JSON.stringify(shorten(name));
+}
+
+function shorten(name: string): string {
+  return name.length > SHOWN_LENGTH ? `${name.slice(0, SHOWN_LENGTH)}…` : name;
+}
+
 function dangling(source: string, context: string, what: string, name: string): InvalidInputError {
-  const [c, n] = [JSON.stringify(context), JSON.stringify(name)];
+  const [c, n] = [quote(context), quote(name)];
   return invalid(
     source,
     `contexts.${what}`,

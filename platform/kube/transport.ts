@@ -159,7 +159,9 @@ function proxiedPool(
     // Always CONNECT, so that the one connector above, with its rule, is the only way out.
     proxyTunnel: true,
     requestTls: tlsOptions(access, pem, { ...scope, rule: undefined }),
-    clientFactory: (uri) => new Pool(uri, { ...POOL_OPTIONS, connect }),
+    // A proxy that takes the connection and says nothing must not hold it for good.
+    clientFactory: (uri) =>
+      new Pool(uri, { ...POOL_OPTIONS, headersTimeout: CONNECT_TIMEOUT_MS, connect }),
   });
 }
 

@@ -112,3 +112,14 @@ async function endAll(processes: ReadonlySet<TetherProcess>): Promise<void> {
 
 afterEach(() => endAll(running.test));
 afterAll(() => endAll(running.file));
+
+/**
+ * What a process complained of: its log lines of level warn and error. Left out are cluster Secrets that
+ * other test files left in namespaces of theirs, as every watcher tells of such.
+ */
+export function complaintsOf(tether: Pick<TetherProcess, 'stdout' | 'stderr'>): string[] {
+  const lines = (tether.stdout() + tether.stderr()).split('\n');
+  return lines.filter(
+    (line) => /"level":"(error|warn)"/.test(line) && !line.includes('cluster Secrets live in'),
+  );
+}

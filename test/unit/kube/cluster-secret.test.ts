@@ -78,6 +78,13 @@ describe('a Secret that is right', () => {
     expect(expiresAt).toBe(Date.UTC(2120, 0, 1));
   });
 
+  test('a "%" in the password of proxy-url that begins no escape is refused', async () => {
+    const cluster = { 'proxy-url': 'http://user:pa%ss@proxy.example:3128' };
+    const { field, message } = await refusal(read({ cluster }));
+    expect(field).toBe('proxy-url');
+    expect(message).not.toContain('pa%ss');
+  });
+
   test('proxy-url and tls-server-name are honoured, a path stays, a port is filled in', async () => {
     const { access, server } = await read({
       cluster: {

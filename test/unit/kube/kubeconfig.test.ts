@@ -117,6 +117,14 @@ describe('what is missing is told', () => {
       /no current-context is set \(contexts: one\)/,
     ],
     ['an unknown current context', { 'current-context': 'x' }, /no context "x" \(contexts: one\)/],
+    [
+      'an unknown current context among many',
+      {
+        'current-context': 'x'.repeat(500),
+        contexts: Array.from({ length: 900 }, (_, n) => ({ name: `c${n}`, context: {} })),
+      },
+      /no context "x{80}…" \(contexts: c0, c1, c2, c3, c4 and 895 more\)/,
+    ],
     ['a dangling cluster', { clusters: [] }, /context "one" names the cluster "one", which/],
     ['a dangling user', { users: [] }, /context "one" names the user "one", which/],
     ['no server', { clusters: [{ name: 'one', cluster: {} }] }, /the cluster has no server/],

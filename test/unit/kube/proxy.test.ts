@@ -4,6 +4,7 @@ import type { AddressInfo, Socket } from 'node:net';
 import { afterEach, expect, test } from '@jest/globals';
 import { createKubeClient } from '../../../platform/kube/client.ts';
 import { staticCredentials } from '../../../platform/kube/credentials.ts';
+import { eventually } from '../../support/eventually.ts';
 import { MisbehavingApi } from '../../support/misbehaving-api.ts';
 
 const cleanups: (() => Promise<void>)[] = [];
@@ -11,8 +12,8 @@ afterEach(async () => {
   for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
 });
 
-/** A proxy that knows CONNECT alone. */
-async function startProxy() {
+/** A proxy that knows CONNECT alone; it says nothing to the first `silent` of them. */
+async function startProxy(silent = 0) {
   const targets: string[] = [];
   const authorizations: (string | undefined)[] = [];
   const sockets = new Set<Socket>();
@@ -21,6 +22,7 @@ async function startProxy() {
   server.on('connect', (request, socket) => {
     targets.push(request.url ?? '');
     authorizations.push(request.headers['proxy-authorization']);
+    if (targets.length <= silent) return;
     const [host, port] = (request.url ?? '').split(':');
     const onward = connect(Number(port), host, () => {
       socket.write('HTTP/1.1 200 Connection established\r\n\r\n');
@@ -61,4 +63,24 @@ test('proxy-url is honoured by requests and watches, with its user and password'
   expect(api.connections).toBe(proxy.targets.length);
   expect(proxy.authorizations[0]).toBe(`Basic ${Buffer.from('user:pass').toString('base64')}`);
   expect(api.requests[0]?.authorization).toBe('Bearer t');
+});
+
+test('a proxy that took connections and said nothing is tried again', async () => {
+  const api = await MisbehavingApi.start();
+  cleanups.push(() => api.close());
+  const proxy = await startProxy(1);
+  const client = createKubeClient(
+    {
+      server: api.url,
+      insecure: false,
+      proxyUrl: `http://127.0.0.1:${proxy.port}`,
+      credentials: staticCredentials({}),
+    },
+    { connections: 1 },
+  );
+  cleanups.push(() => client.close());
+  const ask = (): Promise<unknown> =>
+    client.get('/version', { what: 'get version', timeoutMs: 1_000 });
+  await expect(ask()).rejects.toThrow('get version');
+  await eventually(ask);
 });
