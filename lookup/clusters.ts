@@ -17,7 +17,7 @@ export interface ClusterStatus {
   readonly reason: string;
   /** Whether what is known may be outdated. */
   readonly stale: boolean;
-  /** Whether a content was accepted, so that there is a view to read. */
+  /** Whether there is a view to read, or will be: a content was accepted, or one is served. */
   readonly accepted: boolean;
   /** Secrets that claim the same name and were refused it. */
   readonly refused: readonly { readonly secret: string; readonly reason: string }[];
@@ -44,7 +44,9 @@ export function statusesOf(content: RegistryContent): Map<string, ClusterStatus>
     const watch = watches.get(name) ?? null;
     const description = describeCluster(owner, watch, now);
     const refused = others.map(({ secret, reason }) => ({ secret, reason }));
-    statuses.set(name, statusOf(description, owner.accepted !== null, refused));
+    // Who waited for the name is served what the former owner left, before its content is accepted.
+    const accepted = owner.accepted !== null || description.answers;
+    statuses.set(name, statusOf(description, accepted, refused));
   }
   const local = watches.get(LOCAL_CLUSTER);
   if (local !== undefined) {
