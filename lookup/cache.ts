@@ -16,7 +16,7 @@ export interface CacheDeps {
 
 /** Services that are read at a time. */
 const READS_AT_ONCE = 64;
-/** What is watched is read again so often even if nothing is told to have changed, ms. */
+/** What is in use is read again so often even if nothing is told to have changed, ms. */
 const RECHECK_MS = 30_000;
 /** How long what nobody asked for is kept, for the time when Redis is away, ms. */
 const KEEP_MS = 600_000;
@@ -48,12 +48,14 @@ export class Cache {
 
   /** Whether an answer may be given from this entry at once. */
   isFresh(entry: Entry): boolean {
-    return entry.done >= entry.wanted && this.#deps.listening();
+    return entry.upToDate && this.#isCertain(entry);
   }
 
   /** Resolves once it was read as of now or later; also when that failed, see `failure`. */
   async refresh(entry: Entry): Promise<void> {
-    if (entry.upToDate && !this.#deps.listening()) entry.wanted += 1;
+    const outdated = entry.upToDate && !this.#isCertain(entry);
+    // What was heard of since a reading began may concern this entry, and not be in it.
+    if (outdated || (entry.heard?.size ?? 0) > 0) entry.wanted += 1;
     const goal = entry.wanted;
     while (entry.done < goal) {
       await this.#read(entry);
@@ -72,6 +74,7 @@ export class Cache {
       const entry = entries.byService.get(key);
       if (entry !== undefined) this.#touchIn(entry, change.generation);
     }
+    entries.hear(change.workloads);
     for (const key of change.workloads) {
       for (const entry of entries.withWorkload(key)) this.#touchIn(entry, change.generation);
     }
@@ -114,6 +117,11 @@ export class Cache {
     for (const { byService } of this.#clusters.values()) yield* byService.values();
   }
 
+  /** Whether a change of it would have been heard of; a rare one that was not is made good for. */
+  #isCertain({ readAt }: Entry): boolean {
+    return this.#deps.listening() && this.#deps.monotonicMs() - readAt <= RECHECK_MS;
+  }
+
   /** A change of a generation that is not the one served is followed by the news that it is. */
   #touchIn(entry: Entry, generation: number): void {
     const settled = entry.reading === null && entry.current;
@@ -141,6 +149,7 @@ export class Cache {
     const goal = entry.wanted;
     const changedAt = entry.changedAt;
     entry.changedAt = null;
+    this.#clusters.get(entry.cluster)?.listen(entry);
     try {
       const reading = await this.#deps.reader.readService(entry.cluster, entry.key);
       entry.done = goal;
@@ -157,6 +166,7 @@ export class Cache {
       entry.failure = describeError(error);
       if (before === '') entry.tell();
     } finally {
+      this.#clusters.get(entry.cluster)?.unlisten(entry);
       this.#active -= 1;
       this.#waiting.shift()?.();
     }
@@ -186,6 +196,7 @@ export class Cache {
       if (set === null || set.version !== before?.version) entry.set = set;
       entry.generation = generation;
       this.#clusters.get(cluster)?.file(entry, service === null ? [] : refersTo);
+      if (entry.refersTo.some((key) => entry.heard?.has(key))) this.#touch(entry);
     }
     const same = entry.set === before && entry.current === wasCurrent && entry.known;
     entry.known ||= entry.current;

@@ -22,6 +22,8 @@ export class Entry {
   /** Why the last reading failed; '' when it did not. */
   failure = '';
   reading: Promise<void> | null = null;
+  /** ExternalWorkloads that changed since the reading began, by key; null: none is under way. */
+  heard: Set<string> | null = null;
   /** When the first change was heard of that was not read yet, ms of a monotonic clock. */
   changedAt: number | null = null;
   /** `changedAt` of the change that listeners were told of last. */
@@ -61,9 +63,26 @@ export class Entry {
 export class ClusterEntries {
   readonly byService = new Map<string, Entry>();
   readonly #byWorkload = new Map<string, Set<Entry>>();
+  readonly #reading = new Set<Entry>();
 
   withWorkload(key: string): Iterable<Entry> {
     return this.#byWorkload.get(key) ?? [];
+  }
+
+  /** From now on an entry hears of all workloads: which of them it is made with is not known yet. */
+  listen(entry: Entry): void {
+    entry.heard = new Set();
+    this.#reading.add(entry);
+  }
+
+  /** The reading has ended. */
+  unlisten(entry: Entry): void {
+    entry.heard = null;
+    this.#reading.delete(entry);
+  }
+
+  hear(workloads: readonly string[]): void {
+    for (const { heard } of this.#reading) for (const key of workloads) heard?.add(key);
   }
 
   /** Files an entry under the workloads that it is made with now. */

@@ -165,6 +165,61 @@ test('a change of an ExternalWorkload concerns the Services that refer to it', a
   expect(view.cache.isFresh(view.entry())).toBe(false);
 });
 
+test('an ExternalWorkload that changes during the first reading is read once more', async () => {
+  const view = slowView();
+  const workloads = (key: string): void =>
+    view.cache.changed({
+      what: 'some',
+      cluster: 'east',
+      generation: 1,
+      services: [],
+      workloads: [key],
+    });
+  const first = view.cache.refresh(view.entry());
+  await view.settle();
+  workloads('shop/other');
+  await view.end();
+  await first;
+  expect(view.cache.isFresh(view.entry())).toBe(true);
+  view.pass(700_000);
+  view.cache.tick();
+  const before = view.cache.refresh(view.entry());
+  await view.settle();
+  workloads('shop/vm');
+  const after = view.cache.refresh(view.entry());
+  await view.end();
+  expect([await done(before), await done(after)]).toEqual([true, false]);
+  await view.end();
+  await after;
+  expect([view.cache.isFresh(view.entry()), view.readings()]).toEqual([true, 0]);
+});
+
+test('who watches is told of an ExternalWorkload that changed while its Service was read', async () => {
+  const view = slowView();
+  const heard: string[][] = [];
+  view.entry().onChange(() => heard.push(addressesOf(view)));
+  void view.cache.refresh(view.entry());
+  await view.settle();
+  view.become('10.0.0.2');
+  const of = { what: 'some', cluster: 'east', generation: 1, services: [] } as const;
+  view.cache.changed({ ...of, workloads: ['shop/vm'] });
+  await view.end();
+  await view.end();
+  expect(heard).toEqual([['10.0.0.1'], ['10.0.0.2']]);
+});
+
+test('what nothing was heard of for half a minute is read again when it is asked for', async () => {
+  const view = await readOnce();
+  view.pass(30_001);
+  view.become('10.0.0.2');
+  expect(view.cache.isFresh(view.entry())).toBe(false);
+  const reading = view.cache.refresh(view.entry());
+  await view.settle();
+  await view.end();
+  await reading;
+  expect([addressesOf(view), view.cache.isFresh(view.entry())]).toEqual([['10.0.0.2'], true]);
+});
+
 test('a reading that fails leaves what was known, and is tried again', async () => {
   const view = await readOnce();
   let heard = 0;
