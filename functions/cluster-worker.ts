@@ -3,6 +3,7 @@ import { assertNever } from '../core/errors.ts';
 import type { LogFields, Logger } from '../core/logger.ts';
 import { formatKey } from '../core/object-key.ts';
 import type { ConsumedJob, Disposition } from '../platform/redis/queue/run-job.ts';
+import { giveWay } from './give-way.ts';
 import { reconcileCluster, type ClusterDeps, type ClusterOutcome } from './reconcile-cluster.ts';
 
 /** What `tether reconcile cluster --wait` prints. */
@@ -18,13 +19,17 @@ export interface ClusterResult {
  * One job of the cluster queue: runs the function and turns its outcome into what the queue does. A
  * cluster that is to be tried again keeps its key's event in the queue, backing off, and no other job:
  * who asks on demand is told the decision, good or bad, and a resync ends.
+ *
+ * @param serviceRuns how many runs of Service keys are under way in this process.
  */
 export function createClusterHandler(
   deps: ClusterDeps,
   log: Logger,
+  serviceRuns: () => number,
 ): (job: ConsumedJob, signal: AbortSignal) => Promise<Disposition> {
   return async (job, signal) => {
     const asked = job.class === 'on-demand';
+    if (!asked) await giveWay({ runs: serviceRuns, monotonicMs: deps.monotonicMs }, signal);
     const startedAt = deps.monotonicMs();
     const outcome = await reconcileCluster(job.key, deps, signal, { probeNow: asked });
     const fields = {

@@ -24,8 +24,12 @@ export interface ClusterWorker {
   stop(): Promise<void>;
 }
 
-/** Takes cluster Secrets from their queue and decides about them, until it is stopped. */
-export function startClusterWorker(runtime: Runtime): ClusterWorker {
+/**
+ * Takes cluster Secrets from their queue and decides about them, until it is stopped.
+ *
+ * @param serviceRuns how many runs of Service keys this worker has under way: they go first.
+ */
+export function startClusterWorker(runtime: Runtime, serviceRuns: () => number): ClusterWorker {
   const { config, redisUrl, redis, log } = runtime;
   const prefix = config.redisPrefix;
   const queue = openQueue({ name: 'cluster', prefix, log, redis });
@@ -35,7 +39,7 @@ export function startClusterWorker(runtime: Runtime): ClusterWorker {
     name: 'cluster',
     concurrency: config.clusterConcurrency,
     log,
-    handle: createClusterHandler(clusterDeps(runtime, queue), log),
+    handle: createClusterHandler(clusterDeps(runtime, queue), log, serviceRuns),
     onInvalid: (id, error) => log.warn({ job: id, field: error.field }, error.message),
   });
   return {

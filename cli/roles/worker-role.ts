@@ -26,7 +26,7 @@ export async function startWorkerRole(runtime: Runtime): Promise<Role> {
     handle: createServiceHandler({ stuck, log, metrics, reconcile }),
     onInvalid: (id, error) => log.warn({ job: id, field: error.field }, error.message),
   });
-  const clusters = startClusterWorker(runtime);
+  const clusters = startClusterWorker(runtime, () => consumer.health().active);
   return {
     ready: Promise.resolve(),
     liveness: [livenessOf('queue', consumer), livenessOf('cluster-queue', clusters.consumer)],
