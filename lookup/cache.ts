@@ -103,6 +103,7 @@ export class Cache {
       entry.known = false;
       entry.current = false;
       entry.generation = 0;
+      entry.forgotten += 1;
       this.#touch(entry);
     }
   }
@@ -149,13 +150,16 @@ export class Cache {
     const goal = entry.wanted;
     const changedAt = entry.changedAt;
     entry.changedAt = null;
+    const { forgotten } = entry;
     this.#clusters.get(entry.cluster)?.listen(entry);
     try {
       const reading = await this.#deps.reader.readService(entry.cluster, entry.key);
-      entry.done = goal;
-      entry.readAt = this.#deps.monotonicMs();
       const recovered = entry.failure !== '';
       entry.failure = '';
+      // Of a cluster that is linked no more; what has its name now is read next.
+      if (entry.forgotten !== forgotten) return;
+      entry.done = goal;
+      entry.readAt = this.#deps.monotonicMs();
       if (this.#take(entry, reading) || recovered) {
         entry.toldOf = changedAt;
         entry.tell();

@@ -12,8 +12,11 @@ import {
 
 export interface DirectoryDeps {
   readonly registry: Pick<ClusterRegistry, 'decisions' | 'watches' | 'now' | 'lastGeneration'>;
-  /** Called before the listeners of a cluster that is linked no more. */
-  readonly onGone: (cluster: string) => void;
+  /**
+   * Called before the listeners of a cluster that is linked no more, or anew: what was known of one of
+   * this name is of no use.
+   */
+  readonly forget: (cluster: string) => void;
   readonly log: Logger;
   /** ms of a clock that never goes back. */
   readonly monotonicMs: () => number;
@@ -161,20 +164,25 @@ export class ClusterDirectory {
     this.#statuses = after;
     for (const name of before.keys()) {
       if (after.has(name)) continue;
-      this.#deps.onGone(name);
+      this.#deps.forget(name);
       this.#tell(name);
     }
-    for (const [name, { tag }] of after) if (before.get(name)?.tag !== tag) this.#tell(name);
+    for (const [name, { tag }] of after) {
+      // Its view may have been read, and purged, since it went.
+      if (!before.has(name)) this.#deps.forget(name);
+      if (before.get(name)?.tag !== tag) this.#tell(name);
+    }
   }
 
   #tell(cluster: string): void {
     for (const listener of this.#listeners.get(cluster) ?? []) listener();
   }
 
-  /** The cluster's Secret went, whether or not the registry knows that already. */
-  forget(cluster: string): void {
+  /** The cluster's view is purged as its Secret went, whether or not the registry knows that already. */
+  purged(cluster: string): void {
     const rest = new Map(this.#statuses);
     if (rest.delete(cluster)) this.#replace(rest);
+    else this.#deps.forget(cluster);
     this.refresh();
   }
 }

@@ -16,6 +16,8 @@ export class Entry {
   current = false;
   /** The generation of the view that `set` is from. */
   generation = 0;
+  /** How often its cluster was forgotten: what was read from before that is of no use. */
+  forgotten = 0;
   /** How many changes are known of, and up to which of them it was read. */
   wanted = 1;
   done = 0;

@@ -47,7 +47,7 @@ function listenerOf(cache: Cache, directory: ClusterDirectory): ChangeFeedListen
   return {
     changed: (change) => {
       // What is forgotten is not read first: nobody may be told of the emptiness of a purged view.
-      if (change.what === 'gone') directory.forget(change.cluster);
+      if (change.what === 'gone') directory.purged(change.cluster);
       else cache.changed(change);
     },
     registryChanged: () => directory.refresh(),
@@ -74,11 +74,11 @@ export class Lookup {
     const listening = (): boolean => feed.listening();
     const cache = new Cache({ reader, listening, monotonicMs });
     const registry = createClusterRegistry(redis, prefix);
-    const onGone = (cluster: string): void => {
+    const forget = (cluster: string): void => {
       cache.forget(cluster);
       this.#lists.forget(cluster);
     };
-    const directory = new ClusterDirectory({ registry, onGone, log, monotonicMs });
+    const directory = new ClusterDirectory({ registry, forget, log, monotonicMs });
     const names = new LocalNames({ services: createLocalServices(redis, prefix), monotonicMs });
     const feed = openChangeFeed(options.redisUrl, prefix, listenerOf(cache, directory), log);
     this.world = { directory, cache, names };

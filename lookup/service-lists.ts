@@ -9,6 +9,8 @@ import type { ClusterStatus } from './clusters.ts';
 export class ServiceLists {
   readonly #reader: Pick<ClusterViewReader, 'listServices'>;
   readonly #reading = new Map<string, Promise<ServiceNames>>();
+  /** How often each cluster was forgotten: a list that began before that is of another one. */
+  readonly #forgotten = new Map<string, number>();
   /** The last list of each cluster, for the time when Redis is away. */
   readonly #last = new Map<string, readonly string[]>();
 
@@ -19,7 +21,9 @@ export class ServiceLists {
   /** @param now by Redis' clock, ms; asked when the list has come. */
   async answer(from: ClusterStatus, now: () => number, maxAgeMs: number | null): Promise<Answer> {
     const { cluster } = from.description;
-    const read = from.accepted ? await this.#read(cluster).catch(() => null) : null;
+    const forgotten = this.#forgotten.get(cluster);
+    const found = from.accepted ? await this.#read(cluster).catch(() => null) : null;
+    const read = this.#forgotten.get(cluster) === forgotten ? found : null;
     if (read !== null) this.#last.set(cluster, read);
     const names = read ?? this.#last.get(cluster) ?? null;
     const status = clusterStatusOf(from, from.stale || read === null);
@@ -34,12 +38,16 @@ export class ServiceLists {
 
   forget(cluster: string): void {
     this.#last.delete(cluster);
+    this.#reading.delete(cluster);
+    this.#forgotten.set(cluster, (this.#forgotten.get(cluster) ?? 0) + 1);
   }
 
   #read(cluster: string): Promise<ServiceNames> {
     const known = this.#reading.get(cluster);
     if (known !== undefined) return known;
-    const reading = this.#reader.listServices(cluster).finally(() => this.#reading.delete(cluster));
+    const reading = this.#reader.listServices(cluster).finally(() => {
+      if (this.#reading.get(cluster) === reading) this.#reading.delete(cluster);
+    });
     this.#reading.set(cluster, reading);
     return reading;
   }

@@ -1,3 +1,4 @@
+import type { ClusterDecision, ClusterWatch } from '../../../core/cluster.ts';
 import type {
   RemoteEndpoint,
   RemoteService,
@@ -51,4 +52,48 @@ export function setOfSlices(
 
 export function endpointsIn(set: EndpointSet) {
   return Array.from(set.items.values(), ({ endpoint: one }) => one);
+}
+
+/** Of cluster east, accepted. */
+export function decision(over: Partial<ClusterDecision> = {}): ClusterDecision {
+  return {
+    secret: 'tether/east',
+    secretUid: 'u-east',
+    createdAt: '2026-01-01T00:00:00Z',
+    cluster: 'east',
+    verdict: 'Accepted',
+    reason: '',
+    since: 0,
+    attempts: 0,
+    nextTryAt: null,
+    hash: 'h',
+    loadedAt: 0,
+    accepted: {
+      generation: 1,
+      hash: 'h',
+      server: 'east.example:6443',
+      trustDomain: 'cluster.local',
+      clusterDomain: 'cluster.local',
+      expiresAt: null,
+    },
+    ...over,
+  };
+}
+
+/** Of cluster east, which is served and in sync. */
+export function watch(over: Partial<ClusterWatch> = {}): ClusterWatch {
+  return {
+    cluster: 'east',
+    owner: 'watcher-1',
+    at: 0,
+    serving: 1,
+    working: 1,
+    healthy: true,
+    reason: '',
+    attempts: 0,
+    nextTryAt: null,
+    syncedAt: 0,
+    objects: 3,
+    ...over,
+  };
 }

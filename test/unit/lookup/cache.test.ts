@@ -265,6 +265,34 @@ test('a view that lost what it held leaves the last known set, marked (report 73
   expect(view.entry().current).toBe(false);
 });
 
+test('what is read while its cluster is forgotten is of no use, and is read anew', async () => {
+  const view = await readOnce();
+  const heard: string[][] = [];
+  view.entry().onChange(() => heard.push(addressesOf(view)));
+  view.changed();
+  await view.settle();
+  view.cache.forget('east');
+  view.lose();
+  await view.end();
+  expect([view.entry().known, addressesOf(view), heard]).toEqual([false, [], []]);
+  // Another cluster has the name, and is not in sync yet.
+  await view.end();
+  expect([view.entry().known, addressesOf(view)]).toEqual([false, []]);
+});
+
+test('who waits for a reading while the cluster is forgotten gets what was read afterwards', async () => {
+  const view = slowView();
+  const reading = view.cache.refresh(view.entry());
+  await view.settle();
+  view.cache.forget('east');
+  view.become('10.0.0.2');
+  await view.end();
+  expect(await done(reading)).toBe(false);
+  await view.end();
+  await reading;
+  expect(addressesOf(view)).toEqual(['10.0.0.2']);
+});
+
 test('what nobody needs any more is let go of, at once where there is no such Service', async () => {
   const view = await readOnce();
   view.cache.tick();
