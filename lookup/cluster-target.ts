@@ -12,7 +12,6 @@ export class ClusterTarget implements Target {
   readonly member: Member;
   /** Name or number of a port; '' for all. */
   readonly #port: string;
-  #narrowed: { readonly of: EndpointSet; readonly set: EndpointSet | null } | undefined;
   #last: { readonly of: ClusterStatus; readonly lost: string; status: AnswerStatus } | undefined;
 
   constructor(world: World, member: Member, port = '') {
@@ -67,10 +66,7 @@ export class ClusterTarget implements Target {
     const status = this.#status(cluster, lost);
     if (entry.set === null) return { kind: 'absent', refusal: this.#noService(), status };
     if (this.#port === '') return { kind: 'set', set: entry.set, status };
-    if (this.#narrowed?.of !== entry.set) {
-      this.#narrowed = { of: entry.set, set: onlyPort(entry.set, this.#port) };
-    }
-    const { set } = this.#narrowed;
+    const set = onlyPort(entry.set, this.#port);
     if (set === null) return { kind: 'absent', refusal: noPort(this.#port, entry.set), status };
     return { kind: 'set', set, status };
   }

@@ -190,12 +190,30 @@ function merged(a: Item, b: Item): Item {
 
 const NO_PORT: EndpointPort = { port: null, protocol: 'TCP' };
 
+type Narrowed = Map<string, EndpointSet | null>;
+
+/** By port; it goes with the set that it was made of. */
+const narrowed = new WeakMap<EndpointSet, Narrowed>();
+/** Anybody may ask for any port, there or not. */
+const MOST_PORTS = 100;
+
 /**
  * The set as somebody sees it who asks for one port, by its name or number: only endpoints that have
  * it, and only that port of them. A number is that of the Service; where the Service has none such, of
- * an endpoint. Null when nothing has such a port.
+ * an endpoint. Null when nothing has such a port. Made once for each set.
  */
 export function onlyPort(set: EndpointSet, asked: string): EndpointSet | null {
+  let byPort = narrowed.get(set);
+  if (byPort === undefined) narrowed.set(set, (byPort = new Map()));
+  const known = byPort.get(asked);
+  if (known !== undefined) return known;
+  if (byPort.size >= MOST_PORTS) byPort.clear();
+  const made = narrow(set, asked);
+  byPort.set(asked, made);
+  return made;
+}
+
+function narrow(set: EndpointSet, asked: string): EndpointSet | null {
   const number = /^\d{1,5}$/.test(asked) ? Number(asked) : null;
   const { ports } = set.facts;
   const ofService = ports.filter(({ name, port }) => name === asked || port === number);

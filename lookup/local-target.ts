@@ -22,8 +22,7 @@ export class LocalTarget implements Target {
   /** While somebody watches: the name that counts. A new one does once its members were read. */
   #held: LocalName | null | undefined;
   #members: { readonly of: LocalName; readonly targets: readonly ClusterTarget[] } | undefined;
-  #union:
-    { readonly of: string; readonly set: EndpointSet; narrowed: EndpointSet | null } | undefined;
+  #union: { readonly of: string; readonly set: EndpointSet } | undefined;
 
   constructor(world: World, key: string, port = '') {
     this.#world = world;
@@ -105,14 +104,13 @@ export class LocalTarget implements Target {
     const of = [service.rv, ...sets.map(({ version }) => version)].join(' ');
     if (this.#union?.of !== of) {
       const items: Item[] = sets.flatMap((set) => [...set.items.values()]);
-      const set = setOf(factsOf(service), items);
-      this.#union = { of, set, narrowed: this.#port === '' ? set : onlyPort(set, this.#port) };
+      this.#union = { of, set: setOf(factsOf(service), items) };
     }
     return this.#union.set;
   }
 
   #narrow(set: EndpointSet, status: AnswerStatus): Known {
-    const narrowed = this.#union?.narrowed ?? null;
+    const narrowed = this.#port === '' ? set : onlyPort(set, this.#port);
     if (narrowed !== null) return { kind: 'set', set: narrowed, status };
     return { kind: 'absent', refusal: noPort(this.#port, set), status };
   }

@@ -24,6 +24,7 @@ import type { EndpointsRoute, Route } from './routes.ts';
 import { ServiceLists } from './service-lists.ts';
 import { Streams } from './stream.ts';
 import type { Target, World } from './target.ts';
+import { Targets } from './targets.ts';
 
 export interface LookupOptions {
   /** Fails at once while Redis is away. */
@@ -40,8 +41,6 @@ const NOT_ALONE: Refusal = {
   error: 'watch=true needs a connection without another request under way',
 };
 const TICK_MS = 1_000;
-/** Targets that are remembered, with the port that they were narrowed to. */
-const MOST_TARGETS = 10_000;
 
 function listenerOf(cache: Cache, directory: ClusterDirectory): ChangeFeedListener {
   return {
@@ -64,7 +63,7 @@ export class Lookup {
   readonly streams: Streams;
   readonly #lists: ServiceLists;
   readonly #metrics: LookupOptions['metrics'];
-  readonly #targets = new Map<EndpointsRoute, Target>();
+  readonly #targets: Targets;
   readonly #close: () => void;
 
   constructor(options: LookupOptions) {
@@ -83,6 +82,7 @@ export class Lookup {
     const feed = openChangeFeed(options.redisUrl, prefix, listenerOf(cache, directory), log);
     this.world = { directory, cache, names };
     this.#lists = new ServiceLists(reader);
+    this.#targets = new Targets({ make: (route) => this.#makeTarget(route), monotonicMs });
     this.#metrics = metrics;
     const { delivered, slowReader } = metrics;
     const now = (): number => directory.now();
@@ -90,6 +90,7 @@ export class Lookup {
     const timer = setInterval(() => {
       cache.tick();
       this.streams.tick();
+      this.#targets.tick();
       void names.tick();
     }, TICK_MS);
     this.#close = () => {
@@ -115,12 +116,7 @@ export class Lookup {
 
   /** What is asked for, as long as somebody asks for it. */
   target(route: EndpointsRoute): Target {
-    const known = this.#targets.get(route);
-    if (known !== undefined) return known;
-    if (this.#targets.size >= MOST_TARGETS) this.#targets.clear();
-    const made = this.#makeTarget(route);
-    this.#targets.set(route, made);
-    return made;
+    return this.#targets.of(route);
   }
 
   #makeTarget({ cluster, key, port }: EndpointsRoute): Target {
