@@ -12,19 +12,23 @@ const LONGEST_MS = 3_000;
  * once takes all the CPU there is, and what this cluster's own Services wait for is done in a second.
  *
  * @param ready resolves once the served cluster's own view is in sync.
+ * @param onError told of what `start` threw; nothing was started then.
  */
 export function startAfterLocal(
   ready: Promise<void>,
   start: () => readonly Stoppable[],
+  onError: (error: unknown) => void,
 ): Stoppable {
   const waiting = new AbortController();
   let stopped = false;
   let started: readonly Stoppable[] = [];
   const goOn = (): void => waiting.abort();
   ready.then(goOn, goOn);
-  const starting = sleep(LONGEST_MS, waiting.signal).then(() => {
-    if (!stopped) started = start();
-  });
+  const starting = sleep(LONGEST_MS, waiting.signal)
+    .then(() => {
+      if (!stopped) started = start();
+    })
+    .catch(onError);
   return {
     stop: async () => {
       stopped = true;

@@ -1,3 +1,5 @@
+import { describeError } from '../../core/errors.ts';
+import type { Logger } from '../../core/logger.ts';
 import type { Config } from '../../platform/config.ts';
 import type { Check } from '../../platform/telemetry/health.ts';
 import type { OwnedLogger } from '../../platform/telemetry/logger.ts';
@@ -45,7 +47,16 @@ export async function serveRoles(
       await server.close();
     }
   } finally {
-    for (const role of roles) await role.stop();
+    for (const role of roles) await stopOf(role, log);
+  }
+}
+
+/** A role that does not end well keeps no other from ending. */
+async function stopOf(role: Role, log: Logger): Promise<void> {
+  try {
+    await role.stop();
+  } catch (error) {
+    log.error({ error: describeError(error) }, 'a role of this process was not stopped properly');
   }
 }
 

@@ -31,10 +31,15 @@ export async function startWatcherRole(runtime: Runtime): Promise<Role> {
   const discovery = createLocalDiscovery(config);
   const watcher = await openWatcher(runtime, queue, discovery);
   const stopBeating = startBeating(runtime, watcher);
-  const clusters = startAfterLocal(watcher.ready, () => [
-    startClusterSecrets(runtime),
-    startRemoteClusters(runtime, discovery),
-  ]);
+  const clusters = startAfterLocal(
+    watcher.ready,
+    () => [startClusterSecrets(runtime), startRemoteClusters(runtime, discovery)],
+    (error) =>
+      runtime.log.error(
+        { error: describeError(error) },
+        'linked clusters are not watched by this process: restart it',
+      ),
+  );
   startBackgroundWork(runtime, watcher, queue, ending.signal);
   return {
     ready: watcher.ready,

@@ -87,7 +87,8 @@ export class ClusterManager {
     await this.#deps.members.leave(this.#deps.id).catch(() => undefined);
     const owners = [...this.#owners.values()].map((owner) => owner.close());
     this.#owners.clear();
-    await Promise.all([...owners, this.#looking, ...this.#purging.values()]);
+    // A purge may fail now: what it leaves, another watcher's look finds.
+    await Promise.allSettled([...owners, this.#looking, ...this.#purging.values()]);
     await this.#teller.idle();
   }
 
