@@ -36,6 +36,7 @@ export function createClusterTransitions(deps: TransitionDeps): ClusterTransitio
   const { redis, prefix, registry, log } = deps;
   const key = toldKey(prefix);
   const seen = new Map<string, string>();
+  let orphans: ReadonlySet<string> = new Set();
   const look = async (
     decision: ClusterDecision,
     watch: ClusterWatch | null,
@@ -61,6 +62,7 @@ export function createClusterTransitions(deps: TransitionDeps): ClusterTransitio
       const known = new Set(decisions.map(({ secret }) => secret));
       for (const secret of seen.keys()) if (!known.has(secret)) seen.delete(secret);
       for (const one of decisions) await look(one, watches.get(one.cluster) ?? null, now);
+      orphans = await dropOrphans(redis, key, known, orphans);
     },
     tellGone: async ({ secret, cluster }, reason) => {
       seen.delete(secret);
@@ -68,6 +70,26 @@ export function createClusterTransitions(deps: TransitionDeps): ClusterTransitio
         log.info({ secret, cluster }, `cluster gone: ${reason}`);
     },
   };
+}
+
+/**
+ * A Secret that was forgotten while somebody told of it left its field behind. One that a single look
+ * finds without a decision may be of a Secret that was decided about since.
+ *
+ * @param known Secrets that there is a decision about.
+ * @param before what the last look gave.
+ * @returns fields without a decision, that the next look drops if they are still.
+ */
+async function dropOrphans(
+  redis: Redis,
+  key: string,
+  known: ReadonlySet<string>,
+  before: ReadonlySet<string>,
+): Promise<ReadonlySet<string>> {
+  const orphans = (await redis.hkeys(key)).filter((secret) => !known.has(secret));
+  const dropped = orphans.filter((secret) => before.has(secret));
+  if (dropped.length > 0) await redis.hdel(key, ...dropped);
+  return new Set(orphans);
 }
 
 /**
