@@ -11,7 +11,7 @@ import {
 } from './clusters.ts';
 
 export interface DirectoryDeps {
-  readonly registry: Pick<ClusterRegistry, 'decisions' | 'watches' | 'now' | 'lastGeneration'>;
+  readonly registry: Pick<ClusterRegistry, 'decisions' | 'watches' | 'now' | 'generations'>;
   /**
    * Called before the listeners of a cluster that is linked no more, or anew: what was known of one of
    * this name is of no use.
@@ -43,7 +43,7 @@ export class ClusterDirectory {
   #away = false;
   /** Redis' clock less ours. */
   #offset: number | null = null;
-  #generation = 0;
+  #generations = 0;
   #lostAt: number | null = null;
   #looking: Promise<void> | null = null;
   #again = false;
@@ -123,15 +123,15 @@ export class ClusterDirectory {
     const { registry, monotonicMs, log } = this.#deps;
     const before = monotonicMs();
     try {
-      const [decisions, watches, now, generation] = await Promise.all([
+      const [decisions, watches, now, generations] = await Promise.all([
         registry.decisions(),
         registry.watches(),
         registry.now(),
-        registry.lastGeneration(),
+        registry.generations(),
       ]);
       this.#offset = now - (before + monotonicMs()) / 2;
       this.#away = false;
-      this.#noteLoss(generation);
+      this.#noteLoss(generations);
       this.#known = true;
       this.#replace(this.#withLost({ decisions, watches, now }));
     } catch (error) {
@@ -142,10 +142,10 @@ export class ClusterDirectory {
     }
   }
 
-  /** Numbers of generations only grow, unless Redis began anew. */
-  #noteLoss(generation: number): void {
-    if (generation < this.#generation) this.#lostAt = this.#deps.monotonicMs();
-    this.#generation = generation;
+  /** The count only grows, unless Redis began anew. */
+  #noteLoss(generations: number): void {
+    if (generations < this.#generations) this.#lostAt = this.#deps.monotonicMs();
+    this.#generations = generations;
     const since = this.#deps.monotonicMs() - (this.#lostAt ?? -Infinity);
     if (since > LOSS_GRACE_MS) this.#lostAt = null;
   }

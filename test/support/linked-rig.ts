@@ -24,6 +24,8 @@ import { fromRun } from './run.ts';
 export interface Link {
   readonly url: string;
   readonly token?: string;
+  /** Under which it is accepted; default: a new one. */
+  readonly generation?: number;
 }
 
 /** What look-ups would read of the Service `shop/web`. */
@@ -68,7 +70,7 @@ export function linkedRig(): LinkedRig {
   const rig = {} as LinkedRig;
   const managers: ClusterManager[] = [];
   const doubles: ApiDouble[] = [];
-  const secrets = new Map<string, Required<Link> & { readonly hash: string }>();
+  const secrets = new Map<string, { url: string; token: string; hash: string }>();
 
   beforeEach(() => {
     rig.redis = new Redis(fromRun('redisUrl'));
@@ -102,9 +104,10 @@ export function linkedRig(): LinkedRig {
       doubles.push(double);
       return double;
     },
-    link: async (cluster: string, { url, token = DOUBLE_TOKEN }: Link, secret = cluster) => {
+    link: async (cluster: string, link: Link, secret = cluster) => {
+      const { url, token = DOUBLE_TOKEN } = link;
       const hash = randomUUID();
-      const generation = await rig.registry.nextGeneration();
+      const generation = link.generation ?? (await rig.registry.nextGeneration());
       const decision = decisionOf(cluster, generation, hash);
       secrets.set(`tether/${secret}`, { url, token, hash });
       await rig.registry.decide({ ...decision, secret: `tether/${secret}` });

@@ -3,6 +3,7 @@ import type { KubeClient } from '../../platform/kube/client.ts';
 import type { ClusterViewWriter } from '../../platform/redis/clusters/cluster-view-writer.ts';
 import type { ClusterPurger } from '../../platform/redis/clusters/purge.ts';
 import type { WatchReport } from '../../platform/redis/clusters/registry.ts';
+import { ContentNumber } from './content-number.ts';
 import {
   GenerationWatch,
   type GenerationFault,
@@ -41,13 +42,12 @@ const FULL_RETRY_MS = 600_000;
 export class ClusterOwner {
   readonly #deps: ClusterOwnerDeps;
   readonly #retiring = new Set<Promise<void>>();
+  readonly #number: ContentNumber;
   #target: ClusterTarget;
   #current: GenerationWatch | null = null;
   #next: GenerationWatch | null = null;
   /** What look-ups read, 0: nothing; null until the first look. */
   #serving: number | null = null;
-  /** A generation taken because the history of the API server went back; 0: none. */
-  #fresh = 0;
   /** Views before this generation are gone. */
   #tidied = 0;
   #fullUntil = 0;
@@ -58,6 +58,7 @@ export class ClusterOwner {
   constructor(deps: ClusterOwnerDeps, target: ClusterTarget) {
     this.#deps = deps;
     this.#target = target;
+    this.#number = new ContentNumber(target.generation, deps.nextGeneration);
   }
 
   get closed(): boolean {
@@ -71,6 +72,8 @@ export class ClusterOwner {
   /** Says what is to be watched; to be repeated now and then, as others may act on the cluster, too. */
   aim(target: ClusterTarget): void {
     this.#target = target;
+    // What was begun is of the content before.
+    if (this.#number.aim(target.generation)) this.#dropNext();
     this.#pursue();
   }
 
@@ -125,11 +128,13 @@ export class ClusterOwner {
 
   /** One look at how things are, and what follows from it. */
   async #step(): Promise<void> {
+    const { generation } = this.#target;
     const serving = await this.#deps.purger.serving(this.cluster);
     if (this.#closed) return;
     this.#follow(serving);
-    const wanted = await this.#wanted(serving);
-    if (this.#closed) return;
+    const wanted = await this.#number.wanted(serving);
+    // Of a content that came meanwhile another look is taken.
+    if (this.#closed || generation !== this.#target.generation) return;
     if (this.#next !== null && this.#next.generation !== wanted) this.#dropNext();
     if (this.#fullUntil > 0 && performance.now() > this.#fullUntil) this.#tryFullAgain();
     if (this.#current?.generation !== wanted) await this.#bringUp(wanted, serving);
@@ -146,14 +151,6 @@ export class ClusterOwner {
     if (this.#next?.generation !== serving) return;
     this.#current = this.#next;
     this.#next = null;
-  }
-
-  /** A view that is newer than the content comes from it, too: its history had gone back. */
-  async #wanted(serving: number): Promise<number> {
-    const { generation } = this.#target;
-    const wanted = Math.max(serving, generation, this.#fresh);
-    if (wanted === 0) this.#fresh = await this.#deps.nextGeneration();
-    return Math.max(wanted, this.#fresh);
   }
 
   async #bringUp(wanted: number, serving: number): Promise<void> {
@@ -185,7 +182,7 @@ export class ClusterOwner {
   }
 
   #onFault(fault: GenerationFault, watch: GenerationWatch): void {
-    const { log, onChange, nextGeneration } = this.#deps;
+    const { log, onChange } = this.#deps;
     log.warn(
       { cluster: this.cluster, generation: watch.generation, reason: watch.health().reason },
       'a linked cluster is not watched any further',
@@ -194,11 +191,8 @@ export class ClusterOwner {
     // What became of it, the next look sees.
     if (fault === 'closed') this.#forget(watch);
     if (fault === 'history') {
-      nextGeneration().then(
-        (generation) => {
-          this.#fresh = generation;
-          this.#pursue();
-        },
+      this.#number.renew().then(
+        () => this.#pursue(),
         () => this.#forget(watch),
       );
     }

@@ -13,9 +13,14 @@ export function watchesKey(prefix: string): string {
   return `{${prefix}}:cluster-watches`;
 }
 
-/** Counter that numbers accepted contents over all clusters, so that no number comes twice. */
+/** The last number that an accepted content got, over all clusters, so that none comes twice. */
 export function generationKey(prefix: string): string {
   return `{${prefix}}:cluster-generation`;
+}
+
+/** Counter: how many such numbers were given out. */
+export function generationCountKey(prefix: string): string {
+  return `{${prefix}}:cluster-generations`;
 }
 
 /** Sorted set: id of a watcher process → ms, by Redis' clock, when it was last heard of. */

@@ -1,7 +1,14 @@
 import type { Redis } from 'ioredis';
 import type { ClusterDecision, ClusterWatch } from '../../../core/cluster.ts';
 import type { ClusterSnapshot } from '../../../core/cluster-snapshot.ts';
-import { decisionsKey, generationKey, registryChannel, watchesKey } from './keys.ts';
+import { loadClusterScript, runScript } from '../scripts.ts';
+import {
+  decisionsKey,
+  generationCountKey,
+  generationKey,
+  registryChannel,
+  watchesKey,
+} from './keys.ts';
 
 /** A watch as its owner tells it; Redis' clock gives the times. */
 export type WatchReport = Omit<ClusterWatch, 'at' | 'syncedAt'> & {
@@ -19,10 +26,12 @@ export interface ClusterRegistry {
   decide(decision: ClusterDecision): Promise<void>;
   /** The Secret is gone, or no cluster Secret any more. */
   forget(secret: string): Promise<void>;
-  /** A number that no content had before. */
+  /** A number that no content had before, greater than all of them, even if Redis lost its data. */
   nextGeneration(): Promise<number>;
-  /** The last number that was given out; smaller than before only when Redis lost its data. */
+  /** The last number that was given out; 0: none. */
   lastGeneration(): Promise<number>;
+  /** How many were given out; smaller than before only when Redis lost its data. */
+  generations(): Promise<number>;
   watches(): Promise<ReadonlyMap<string, ClusterWatch>>;
   /** All of it. */
   snapshot(): Promise<ClusterSnapshot>;
@@ -42,8 +51,17 @@ export function createClusterRegistry(redis: Redis, prefix: string): ClusterRegi
 
 type Reads = Pick<
   ClusterRegistry,
-  'decision' | 'decisions' | 'watches' | 'now' | 'snapshot' | 'nextGeneration' | 'lastGeneration'
+  | 'decision'
+  | 'decisions'
+  | 'watches'
+  | 'now'
+  | 'snapshot'
+  | 'nextGeneration'
+  | 'lastGeneration'
+  | 'generations'
 >;
+
+const nextGeneration = loadClusterScript('next-generation');
 
 function readsOf(redis: Redis, prefix: string): Reads {
   const [decisionsAt, watchesAt] = [decisionsKey(prefix), watchesKey(prefix)];
@@ -63,8 +81,12 @@ function readsOf(redis: Redis, prefix: string): Reads {
       const [decided, watched, now] = await Promise.all(reads);
       return { decisions: decided, watches: watched, now };
     },
-    nextGeneration: () => redis.incr(generationKey(prefix)),
+    nextGeneration: async () => {
+      const keys = [generationKey(prefix), generationCountKey(prefix)];
+      return Number(await runScript(redis, nextGeneration, keys, []));
+    },
     lastGeneration: async () => Number((await redis.get(generationKey(prefix))) ?? 0),
+    generations: async () => Number((await redis.get(generationCountKey(prefix))) ?? 0),
   };
 }
 

@@ -1,5 +1,9 @@
 import { describe, expect, it } from '@jest/globals';
-import { membersKey, generationKey } from '../../../platform/redis/clusters/keys.ts';
+import {
+  generationCountKey,
+  generationKey,
+  membersKey,
+} from '../../../platform/redis/clusters/keys.ts';
 import type { ApiDouble } from '../../support/api-double.ts';
 import { eventually } from '../../support/eventually.ts';
 import { linkedRig, watchesBecome, webSlice } from '../../support/linked-rig.ts';
@@ -149,6 +153,85 @@ describe('a new content of the Secret', () => {
   });
 });
 
+describe('a new content whose number is lower than that of what serves', () => {
+  it('is served all the same: the owner had taken a number before it knew of it', async () => {
+    rig.watcher({ resyncMs: 1_500 });
+    const { east, generation } = await linkedEast();
+    const late = await rig.registry.nextGeneration();
+    // As after a restore from a backup: the owner takes a number by itself.
+    east.store.version = 1;
+    east.put('endpointslices', webSlice('web-0', FORTY.slice(0, 10)));
+    const { serving } = await eventually(async () => {
+      const watch = await rig.watch('east');
+      expect(watch?.serving).toBeGreaterThan(generation);
+      return watch as NonNullable<typeof watch>;
+    });
+    expect(late).toBeLessThan(serving);
+    const other = await rig.cluster();
+    other.put('endpointslices', webSlice('web-0', ['10.2.0.1']));
+    await rig.link('east', { url: other.url, generation: late });
+    const after = await rig.becomes('east', ['10.2.0.1']);
+    expect(after.generation).toBeGreaterThan(serving);
+    await watchesBecome(east, 0);
+    await watchesBecome(other, 3);
+  });
+
+  it('is served all the same: Redis was restored from an older snapshot', async () => {
+    rig.watcher();
+    const { east, generation } = await linkedEast();
+    await rig.redis.set(generationKey(rig.prefix), generation - 1_000);
+    const other = await rig.cluster();
+    other.put('endpointslices', webSlice('web-0', ['10.2.0.1']));
+    const next = await rig.link('east', other);
+    expect(next).toBeGreaterThan(generation);
+    await rig.becomes('east', ['10.2.0.1']);
+    await watchesBecome(east, 0);
+  });
+});
+
+describe('the numbers of contents', () => {
+  it('come once each, grow, and fit into a JavaScript number', async () => {
+    const take = (): Promise<number> => rig.registry.nextGeneration();
+    const numbers = await Promise.all(Array.from({ length: 200 }, take));
+    expect(new Set(numbers).size).toBe(200);
+    expect(numbers).toEqual(numbers.toSorted((a, b) => a - b));
+    expect(numbers.every(Number.isSafeInteger)).toBe(true);
+    expect(await rig.registry.lastGeneration()).toBe(numbers.at(-1));
+    expect(await rig.registry.generations()).toBe(200);
+  });
+
+  it('grow on where Redis lost them', async () => {
+    const before = await rig.registry.nextGeneration();
+    await rig.redis.del(generationKey(rig.prefix), generationCountKey(rig.prefix));
+    expect(await rig.registry.generations()).toBe(0);
+    await eventually(async () =>
+      expect(await rig.registry.nextGeneration()).toBeGreaterThan(before),
+    );
+    // A clock that is behind makes no difference while they are known.
+    await rig.redis.set(generationKey(rig.prefix), 4_000_000_000_000);
+    expect(await rig.registry.nextGeneration()).toBe(4_000_000_000_001);
+  });
+});
+
+describe('the end of a watcher', () => {
+  it('is one even while Redis does not take a purge that is under way', async () => {
+    const purge = Promise.withResolvers<void>();
+    let purging = false;
+    const purgeCluster = (): Promise<void> => {
+      purging = true;
+      return purge.promise;
+    };
+    const watcher = rig.watcher({ purger: { ...rig.purger, purgeCluster } });
+    const { east } = await linkedEast();
+    await rig.unlink('east');
+    await eventually(() => expect(purging).toBe(true));
+    const stopped = watcher.stop();
+    purge.reject(new Error('Redis is away'));
+    await stopped;
+    expect(east.openWatches).toBe(0);
+  });
+});
+
 describe('a cluster whose Secret is gone', () => {
   it('is watched and kept no longer, not even by a watcher that came later (report 70)', async () => {
     const first = rig.watcher();
@@ -160,7 +243,7 @@ describe('a cluster whose Secret is gone', () => {
     await eventually(async () => expect((await rig.read('east')).generation).toBe(0));
     await eventually(async () =>
       expect((await rig.keys()).toSorted()).toEqual(
-        [generationKey(rig.prefix), membersKey(rig.prefix)].toSorted(),
+        [generationCountKey, generationKey, membersKey].map((key) => key(rig.prefix)).toSorted(),
       ),
     );
     expect(east.openWatches).toBe(0);
