@@ -13,7 +13,7 @@ import {
   UNAUTHORIZED,
   type Refusal,
 } from './api-double/answers.ts';
-import { DOUBLE_KINDS, kindOf, type DoubleKind, type DoublePlural } from './api-double/kinds.ts';
+import { DOUBLE_KINDS, type DoubleKind, type DoublePlural } from './api-double/kinds.ts';
 import { answerList, answerWatch, type OpenWatch } from './api-double/list-and-watch.ts';
 import { DoubleStore } from './api-double/store.ts';
 import type { Behaviour } from './misbehaviours.ts';
@@ -52,6 +52,8 @@ export class ApiDouble {
   readonly users: Map<string, DoubleUser>;
   /** Kinds that it does not know, as before their CRD is there. */
   readonly unserved = new Set<DoublePlural>();
+  /** In which version it serves ExternalWorkloads. */
+  workloadVersion: 'v1beta1' | 'v1alpha1' = 'v1beta1';
   /** Requests so far, by path. */
   readonly requests = new Map<string, number>();
   readonly #plain: boolean;
@@ -163,7 +165,7 @@ export class ApiDouble {
     if (url.pathname === '/version') return sendJson(response, 200, VERSION);
     if (url.pathname === WORKLOADS) return this.#describeWorkloads(response);
     if (url.pathname === REVIEWS) return void this.#review(user, request, response);
-    const kind = DOUBLE_KINDS.find(({ path }) => path === url.pathname);
+    const kind = this.#kinds().find(({ path }) => path === url.pathname);
     if (kind === undefined || request.method !== 'GET') return sendUnknownPath(response);
     const query = url.searchParams;
     const watching = ['true', '1'].includes(query.get('watch') ?? '');
@@ -180,11 +182,20 @@ export class ApiDouble {
     );
   }
 
+  #kinds(): DoubleKind[] {
+    const versioned = (text: string): string => text.replace('v1beta1', this.workloadVersion);
+    return DOUBLE_KINDS.map((kind) => ({
+      ...kind,
+      path: versioned(kind.path),
+      apiVersion: versioned(kind.apiVersion),
+    }));
+  }
+
   /** Which versions of ExternalWorkload there are. */
   #describeWorkloads(response: ServerResponse): void {
     if (this.unserved.has('externalworkloads')) return sendUnknownPath(response);
-    const { apiVersion: groupVersion } = kindOf('externalworkloads');
-    const version = { groupVersion, version: groupVersion.slice(WORKLOAD_GROUP.length + 1) };
+    const groupVersion = `${WORKLOAD_GROUP}/${this.workloadVersion}`;
+    const version = { groupVersion, version: this.workloadVersion };
     const versions = { versions: [version], preferredVersion: version };
     const group = { kind: 'APIGroup', apiVersion: 'v1', name: WORKLOAD_GROUP, ...versions };
     sendJson(response, 200, JSON.stringify(group));

@@ -48,7 +48,6 @@ export interface KindCounts {
 }
 
 const CONNECT_RETRY = { baseMs: 200, capMs: 5_000 } as const;
-const LOOK_FOR_KIND_MS = 5_000;
 
 /**
  * Brings one content of a cluster Secret into its own view, and keeps it there: one client, three
@@ -129,9 +128,11 @@ export class GenerationWatch {
     const opened = await this.#filler.open();
     const client = await this.#connected();
     if (client === null) return;
+    // Stopped since: whoever did that has seen no client to close.
+    if (this.#ending.signal.aborted) return client.close();
     this.#client = client;
     for (const kind of REMOTE_KINDS) this.#kinds.set(kind, this.#watch(kind, client, opened));
-    await Promise.all([this.#keepComparing(), this.#keepLookingForWorkloads(client)]);
+    await this.#keepComparing();
   }
 
   /** Null once this watch is to end. */
@@ -156,11 +157,13 @@ export class GenerationWatch {
 
   #watch(kind: RemoteKind, client: KubeClient, { positions }: OpenedView): KindWatch {
     const { writer, allowFqdn, idleMs, log, random, onChange } = this.#deps;
+    const { signal } = this.#ending;
     return new KindWatch({
       cluster: writer.cluster,
       kind,
       client,
       path: PATHS[kind],
+      findPath: kind === 'workload' ? () => findWorkloadPath(client, signal) : null,
       filler: this.#filler,
       position: positions.get(kind) ?? '',
       allowFqdn,
@@ -185,19 +188,6 @@ export class GenerationWatch {
         if (signal.aborted) return;
         await kind.relist('resync');
       }
-    }
-  }
-
-  /** While v1beta1 is not served: perhaps v1alpha1 is, and the other way about. */
-  async #keepLookingForWorkloads(client: KubeClient): Promise<void> {
-    const { signal } = this.#ending;
-    const workloads = this.#kinds.get('workload');
-    while (workloads !== undefined && !signal.aborted) {
-      if (workloads.missing) {
-        const path = await findWorkloadPath(client, signal).catch(() => workloads.path);
-        if (path !== workloads.path && !signal.aborted) await workloads.moveTo(path);
-      }
-      await sleep(LOOK_FOR_KIND_MS, signal);
     }
   }
 

@@ -4,6 +4,7 @@ import type { Logger } from '../../core/logger.ts';
 import type { RemoteKind } from '../../core/remote-records.ts';
 import type { KubeClient } from '../../platform/kube/client.ts';
 import { resourceOf } from '../../platform/kube/resource-path.ts';
+import { sleep } from '../../platform/process/sleep.ts';
 import { startReflector, type Reflector, type ReflectorState } from '../reflector.ts';
 import type { Filler } from './filler.ts';
 import { RemoteSink } from './remote-sink.ts';
@@ -13,6 +14,11 @@ export interface KindWatchDeps {
   readonly kind: RemoteKind;
   readonly client: KubeClient;
   readonly path: string;
+  /**
+   * Asks where the cluster serves a kind that it may lack, or serve elsewhere; null for the kinds that
+   * every cluster has.
+   */
+  readonly findPath: (() => Promise<string>) | null;
   readonly filler: Filler;
   /** The newest version of this kind that the view was shown before; '' if none. */
   readonly position: string;
@@ -48,6 +54,11 @@ export const GRACE_MS = 2_000;
 /** A first list that had no answer for so long is worth a word, ms; it may take longer. */
 const SLOW_MS = 5_000;
 
+/** A kind that is not served is looked for again after this, ms. */
+const LOOK_FOR_KIND_MS = 5_000;
+/** The same where the cluster did not say whether it serves the kind, ms. */
+const ASK_AGAIN_MS = 1_000;
+
 /** Objects a page of a list: a megabyte or so. A slice may hold a hundred endpoints and more. */
 const PAGE_SIZES: Readonly<Record<RemoteKind, number>> = {
   service: 500,
@@ -58,14 +69,19 @@ const PAGE_SIZES: Readonly<Record<RemoteKind, number>> = {
 /** List and watch of one kind of a linked cluster. */
 export class KindWatch {
   readonly #deps: KindWatchDeps;
+  readonly #ending = new AbortController();
   #reflector: Reflector;
   #path: string;
   #state: ReflectorState = { kind: 'listing' };
   #enteredAt = Date.now();
   #lastStood = performance.now();
   #synced = false;
+  /** The kind was not served since the last list: what the next one shows was missed by no watch. */
+  #wasMissing = false;
   #relistChanges = 0;
-  #stopped = false;
+  #looking: Promise<void> | null = null;
+  /** Why it is not known whether the kind is served elsewhere; '' when it is. */
+  #unsure = '';
 
   /** Starts at once. */
   constructor(deps: KindWatchDeps) {
@@ -76,15 +92,6 @@ export class KindWatch {
 
   get synced(): boolean {
     return this.#synced;
-  }
-
-  /** The cluster does not know the kind. */
-  get missing(): boolean {
-    return this.#state.kind === 'waiting-for-kind';
-  }
-
-  get path(): string {
-    return this.#path;
   }
 
   health(): WatchHealth {
@@ -111,17 +118,9 @@ export class KindWatch {
     await this.#reflector.relist(reason).catch(() => undefined);
   }
 
-  /** The cluster serves the kind elsewhere. */
-  async moveTo(path: string): Promise<void> {
-    const before = this.#reflector;
-    this.#path = path;
-    await before.stop();
-    if (!this.#stopped) this.#reflector = this.#start('');
-  }
-
   async stop(): Promise<void> {
-    this.#stopped = true;
-    await this.#reflector.stop();
+    this.#ending.abort();
+    await Promise.all([this.#reflector.stop(), this.#looking]);
   }
 
   #start(position: string): Reflector {
@@ -143,7 +142,10 @@ export class KindWatch {
 
   #onListed(changed: number): void {
     const { cluster, kind, log } = this.#deps;
+    const wasMissing = this.#wasMissing;
+    this.#wasMissing = false;
     if (!this.#synced) return this.#becomeSynced();
+    if (wasMissing) return;
     this.#relistChanges += changed;
     if (changed > 0) {
       log.warn({ cluster, kind, changed }, 'a list found changes that the watch had missed');
@@ -159,24 +161,70 @@ export class KindWatch {
     if (this.#stands()) this.#lastStood = performance.now();
     this.#state = state;
     this.#enteredAt = Date.now();
-    if (this.missing && this.#deps.kind === 'workload' && !this.#synced) this.#countAsEmpty();
+    const { findPath } = this.#deps;
+    if (this.#missing) {
+      this.#wasMissing = true;
+      if (findPath !== null) this.#lookElsewhere(findPath);
+    }
     this.#deps.onChange();
   }
 
-  /** Many clusters have no ExternalWorkloads, and all the same Services to look up. */
-  #countAsEmpty(): void {
-    const { cluster, filler, log } = this.#deps;
-    filler.markSynced('workload', '').then(
-      () => {
-        if (!this.#synced && !this.#stopped) this.#becomeSynced();
-      },
-      (error: unknown) =>
+  #lookElsewhere(findPath: () => Promise<string>): void {
+    const { cluster, log } = this.#deps;
+    this.#looking ??= this.#keepLooking(findPath)
+      .catch((error: unknown) =>
         log.debug({ cluster, error: describeError(error) }, 'a cluster was not marked as synced'),
-    );
+      )
+      .finally(() => {
+        this.#looking = null;
+      });
+  }
+
+  /**
+   * For as long as the kind is not served. At once, and before it counts as empty: a view without the
+   * workloads that the cluster serves in another version is not to take the place of one with them.
+   */
+  async #keepLooking(findPath: () => Promise<string>): Promise<void> {
+    const { signal } = this.#ending;
+    while (this.#missing && !signal.aborted) {
+      const path = await this.#ask(findPath);
+      if (!this.#missing || signal.aborted) return;
+      if (path !== null && path !== this.#path) return this.#moveTo(path);
+      if (path !== null && !this.#synced) await this.#countAsEmpty();
+      await sleep(path === null ? ASK_AGAIN_MS : LOOK_FOR_KIND_MS, signal);
+    }
+  }
+
+  /** Null while the cluster does not say. */
+  async #ask(findPath: () => Promise<string>): Promise<string | null> {
+    try {
+      const path = await findPath();
+      this.#unsure = '';
+      return path;
+    } catch (error) {
+      this.#unsure = describeError(error);
+      this.#deps.onChange();
+      return null;
+    }
+  }
+
+  async #moveTo(path: string): Promise<void> {
+    const before = this.#reflector;
+    this.#path = path;
+    await before.stop();
+    if (!this.#ending.signal.aborted) this.#reflector = this.#start('');
+  }
+
+  /** Many clusters have no ExternalWorkloads, and all the same Services to look up. */
+  async #countAsEmpty(): Promise<void> {
+    const { filler, kind } = this.#deps;
+    await filler.markSynced(kind, '');
+    if (!this.#synced && !this.#ending.signal.aborted) this.#becomeSynced();
   }
 
   #reason(): string {
     const state = this.#state;
+    if (this.#missing && this.#unsure !== '') return this.#unsure;
     if (state.kind === 'retrying' || state.kind === 'waiting-for-kind') return state.reason;
     const waits = state.kind === 'listing' && !this.#synced;
     if (!waits || this.#reflector.health().lastContactMs < SLOW_MS) return '';
@@ -186,6 +234,11 @@ export class KindWatch {
 
   #stands(): boolean {
     if (this.#state.kind === 'watching') return true;
-    return this.#deps.kind === 'workload' && this.missing;
+    return this.#deps.findPath !== null && this.#missing;
+  }
+
+  /** The cluster does not know the kind. */
+  get #missing(): boolean {
+    return this.#state.kind === 'waiting-for-kind';
   }
 }

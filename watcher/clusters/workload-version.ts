@@ -1,4 +1,4 @@
-import { isNotFound } from '../../core/errors.ts';
+import { ApiError } from '../../core/errors.ts';
 import { WORKLOAD_GROUP } from '../../core/names.ts';
 import { PATHS } from '../../platform/kube/endpoint-api.ts';
 import type { KubeClient } from '../../platform/kube/client.ts';
@@ -20,7 +20,8 @@ export async function findWorkloadPath(client: KubeClient, signal: AbortSignal):
   const group = await client
     .get<ApiGroup>(`/apis/${WORKLOAD_GROUP}`, { what, signal })
     .catch((error: unknown): ApiGroup => {
-      if (isNotFound(error)) return {};
+      // An unknown group is an unknown path to it, of which it says no more than 404.
+      if (error instanceof ApiError && error.status === 404) return {};
       throw error;
     });
   const served = Array.isArray(group.versions) ? (group.versions as unknown[]) : [];

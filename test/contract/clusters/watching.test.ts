@@ -20,6 +20,20 @@ const workload = {
   spec: { meshTLS: IDENTITY },
 } as ApiObject;
 
+/** A slice of `shop/web` whose one endpoint is that workload. */
+function workloadSlice(): ApiObject {
+  const targetRef = { kind: 'ExternalWorkload', namespace: 'shop', name: 'vm' };
+  const endpoints = [{ addresses: ['10.1.0.1'], targetRef }];
+  return { ...webSlice('web-1', []), endpoints } as ApiObject;
+}
+
+/** What look-ups of `shop/web` read of the workload. */
+async function readWorkload(): Promise<{ generation: number; identity: unknown }> {
+  const reader = createClusterViewReader(rig.redis, rig.prefix);
+  const { generation, workloads } = await reader.readService('east', 'shop/web');
+  return { generation, identity: workloads.get('shop/vm') };
+}
+
 describe('a linked cluster', () => {
   it('comes into the view, and what changes there follows', async () => {
     const east = await rig.cluster();
@@ -37,22 +51,11 @@ describe('a linked cluster', () => {
 
   it('keeps the mTLS identity of its ExternalWorkloads', async () => {
     const east = await rig.cluster();
-    const slice = webSlice('web-1', []) as { endpoints: object[] };
-    slice.endpoints = [
-      {
-        addresses: ['10.1.0.1'],
-        targetRef: { kind: 'ExternalWorkload', namespace: 'shop', name: 'vm' },
-      },
-    ];
-    east.put('endpointslices', slice as ApiObject);
+    east.put('endpointslices', workloadSlice());
     east.put('externalworkloads', workload);
     rig.watcher();
     await rig.link('east', east);
-    const reader = createClusterViewReader(rig.redis, rig.prefix);
-    await eventually(async () => {
-      const { workloads } = await reader.readService('east', 'shop/web');
-      expect(workloads.get('shop/vm')).toMatchObject(IDENTITY);
-    });
+    await eventually(async () => expect((await readWorkload()).identity).toMatchObject(IDENTITY));
   });
 
   it('drops a slice whose label goes, and moves one whose label changes', async () => {
@@ -112,13 +115,54 @@ describe('a cluster that lacks a kind', () => {
     const east = await rig.cluster();
     east.unserved.add('externalworkloads');
     east.put('endpointslices', webSlice('web-1', ['10.1.0.1']));
-    rig.watcher();
+    const watcher = rig.watcher();
     await rig.link('east', east);
     await rig.becomes('east', ['10.1.0.1']);
     await rig.watchBecomes('east', { healthy: true, reason: '', objects: 1 });
     east.unserved.clear();
+    east.workloadVersion = 'v1alpha1';
     east.put('externalworkloads', workload);
     await rig.watchBecomes('east', { healthy: true, objects: 2 });
+    await watchesBecome(east, 3);
+    // No watch had missed them: there was none.
+    const [[, counts] = ['', []]] = watcher.counts();
+    expect(counts.find(({ kind }) => kind === 'workload')?.changes).toBe(0);
+  });
+
+  it('is not answered from before its v1alpha1 ExternalWorkloads are there, nor at a rotation', async () => {
+    const east = await rig.cluster();
+    east.workloadVersion = 'v1alpha1';
+    east.put('endpointslices', workloadSlice());
+    east.put('externalworkloads', workload);
+    rig.watcher();
+    const seen: unknown[] = [];
+    for (let times = 0; times < 3; times++) {
+      const next = await rig.link('east', east);
+      await eventually(async () => {
+        const { generation, identity } = await readWorkload();
+        if (generation > 0) seen.push(identity);
+        expect(generation).toBe(next);
+      });
+    }
+    expect(seen).toEqual(seen.map(() => expect.objectContaining(IDENTITY)));
+  });
+
+  it('waits for its word on where ExternalWorkloads are, and says so', async () => {
+    const east = await rig.cluster();
+    east.unserved.add('externalworkloads');
+    east.put('endpointslices', webSlice('web-1', ['10.1.0.1']));
+    const noWord = refuse(503);
+    east.misbehave((request, response, proceed) => {
+      if (request.url === '/apis/workload.linkerd.io') noWord(request, response, proceed);
+      else proceed();
+    });
+    rig.watcher();
+    await rig.link('east', east);
+    const reason = expect.stringMatching('get the versions of .*503') as never;
+    await rig.watchBecomes('east', { serving: 0, reason });
+    east.misbehave(undefined);
+    await rig.becomes('east', ['10.1.0.1']);
+    await rig.watchBecomes('east', { healthy: true, reason: '' });
   });
 
   it('is not in sync without EndpointSlices, and says why (report 73)', async () => {
