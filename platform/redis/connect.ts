@@ -57,6 +57,8 @@ export function connectRedis(url: string, role: ConnectionRole, options: Connect
     disconnectTimeout: 100,
     retryStrategy: retryDelay,
     reconnectOnError: reconnectAfter,
+    // Whoever subscribes does so each time it is ready: nobody would handle the failure of another.
+    autoResubscribe: false,
     // What BullMQ expects of a reply, whichever protocol version it came by.
     replyMapping: 'legacy',
   });

@@ -6,6 +6,7 @@ import { freePort } from '../../../platform/process/free-port.ts';
 import { checkRedis, connectRedis } from '../../../platform/redis/connect.ts';
 import { startPrivateRedis, type PrivateRedis } from '../../../platform/redis/private-server.ts';
 import { eventually } from '../../support/eventually.ts';
+import { fromRun } from '../../support/run.ts';
 
 const SECRET = 'hunter2-secret';
 const lines: string[] = [];
@@ -137,4 +138,25 @@ describe('a Redis that is not fit is told apart in one sentence, without the pas
     await checkRedis(connect(`redis://app:${SECRET}@127.0.0.1:${port}`), { log });
     expect(lines.join('\n')).toContain('could not be checked');
   });
+});
+
+test('a connection that ends as it comes back leaves no subscription to fail', async () => {
+  const redis = connect(fromRun('redisUrl'));
+  const once = (event: string): Promise<void> =>
+    new Promise((resolve) => redis.once(event, () => resolve()));
+  await once('ready');
+  await redis.subscribe('a-channel');
+  // It ends with the last answer of its handshake.
+  redis.once('connect', () => {
+    const { stream } = redis;
+    stream.prependListener('data', (data: Buffer) => {
+      if (data.includes('redis_version')) stream.end();
+    });
+  });
+  redis.disconnect(true);
+  await once('connect');
+  await once('close');
+  await once('ready');
+  redis.disconnect();
+  await once('end');
 });
