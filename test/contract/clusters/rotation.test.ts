@@ -4,6 +4,7 @@ import {
   generationKey,
   membersKey,
 } from '../../../platform/redis/clusters/keys.ts';
+import { createClusterMembers } from '../../../platform/redis/clusters/members.ts';
 import type { ApiDouble } from '../../support/api-double.ts';
 import { eventually } from '../../support/eventually.ts';
 import { linkedRig, watchesBecome, webSlice } from '../../support/linked-rig.ts';
@@ -221,14 +222,19 @@ describe('the end of a watcher', () => {
       purging = true;
       return purge.promise;
     };
-    const watcher = rig.watcher({ purger: { ...rig.purger, purgeCluster } });
+    const members = createClusterMembers(rig.redis, rig.prefix);
+    const leave = async (id: string): Promise<void> => {
+      await members.leave(id);
+      // By then the watcher waits for its purges.
+      setImmediate(() => purge.reject(new Error('Redis is away')));
+    };
+    const purger = { ...rig.purger, purgeCluster };
+    const watcher = rig.watcher({ purger, members: { ...members, leave } });
     const { east } = await linkedEast();
     await rig.unlink('east');
     await eventually(() => expect(purging).toBe(true));
-    const stopped = watcher.stop();
-    purge.reject(new Error('Redis is away'));
-    await stopped;
-    expect(east.openWatches).toBe(0);
+    await watcher.stop();
+    await watchesBecome(east, 0);
   });
 });
 
