@@ -17,7 +17,7 @@ import {
 } from '../../platform/redis/clusters/registry.ts';
 import { ClusterManager, type ClusterManagerDeps } from '../../watcher/clusters/cluster-manager.ts';
 import { ApiDouble, DOUBLE_TOKEN, type ApiDoubleOptions } from './api-double.ts';
-import { eventually } from './eventually.ts';
+import { eventually, type EventuallyOptions } from './eventually.ts';
 import { fromRun } from './run.ts';
 
 /** What a Secret would hold. */
@@ -58,7 +58,7 @@ export interface LinkedRig {
   watch(cluster: string): Promise<ClusterWatch | undefined>;
   read(cluster: string): Promise<Reading>;
   /** Waits until exactly these addresses are read. */
-  becomes(cluster: string, ips: readonly string[]): Promise<Reading>;
+  becomes(cluster: string, ips: readonly string[], options?: EventuallyOptions): Promise<Reading>;
   /** Waits until the watch of a cluster is told to be like this. */
   watchBecomes(cluster: string, expected: Partial<ClusterWatch>): Promise<ClusterWatch>;
   /** All keys of this rig. */
@@ -142,12 +142,12 @@ export function linkedRig(): LinkedRig {
       );
       return { generation, ips: ips.toSorted() };
     },
-    becomes: (cluster: string, ips: readonly string[]) =>
+    becomes: (cluster: string, ips: readonly string[], options: EventuallyOptions = {}) =>
       eventually(async () => {
         const found = await rig.read(cluster);
         expect(found.ips).toEqual(ips.toSorted());
         return found;
-      }),
+      }, options),
     watchBecomes: (cluster: string, expected: Partial<ClusterWatch>) =>
       eventually(async () => {
         const watch = await rig.watch(cluster);
