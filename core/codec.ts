@@ -9,6 +9,7 @@ import type {
 } from './records.ts';
 import { decodeEndpoints, encodeEndpoints, type EncodedEndpoints } from './endpoint-codec.ts';
 import { LABEL_SERVICE_NAME } from './names.ts';
+import { splitRecord } from './record-lines.ts';
 
 /*
  * How the view stores a record: four lines, `rv`, `uid`, `index` and `body`. The scripts that change
@@ -57,7 +58,7 @@ export function encodeSlice(record: SliceRecord): Encoded {
 }
 
 export function decodeService(text: string): ServiceRecord {
-  const { rv, uid, index, body } = splitLines(text);
+  const { rv, uid, index, body } = splitRecord(text);
   const rest = JSON.parse(body) as Omit<ServiceRecord, 'rv' | 'uid' | 'selector'> & {
     readonly ipFamilies: readonly IpFamily[];
     readonly ports: readonly ServicePortRecord[];
@@ -74,7 +75,7 @@ type WorkloadBody = readonly [
 ];
 
 export function decodeWorkload(text: string): WorkloadRecord {
-  const { rv, uid, index, body } = splitLines(text);
+  const { rv, uid, index, body } = splitRecord(text);
   const [name, ips, ports, ready, deleting] = JSON.parse(body) as WorkloadBody;
   return {
     name,
@@ -91,19 +92,7 @@ export function decodeWorkload(text: string): WorkloadRecord {
 type SliceBody = Omit<SliceRecord, 'rv' | 'uid' | 'endpoints'> & EncodedEndpoints;
 
 export function decodeSlice(text: string): SliceRecord {
-  const { rv, uid, body } = splitLines(text);
+  const { rv, uid, body } = splitRecord(text);
   const { namespace, endpoints, ...rest } = JSON.parse(body) as SliceBody;
   return { ...rest, rv, uid, endpoints: decodeEndpoints({ namespace, endpoints }) };
-}
-
-function splitLines(text: string): { rv: string; uid: string; index: string; body: string } {
-  const first = text.indexOf('\n');
-  const second = text.indexOf('\n', first + 1);
-  const third = text.indexOf('\n', second + 1);
-  return {
-    rv: text.slice(0, first),
-    uid: text.slice(first + 1, second),
-    index: text.slice(second + 1, third),
-    body: text.slice(third + 1),
-  };
 }

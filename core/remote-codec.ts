@@ -6,6 +6,7 @@ import type {
   RemoteSlice,
   RemoteWorkload,
 } from './remote-records.ts';
+import { splitRecord } from './record-lines.ts';
 
 /*
  * How the view stores a record of a linked cluster: four lines, `rv`, `uid`, `service` and `body`;
@@ -54,7 +55,7 @@ export function encodeRemoteWorkload(record: RemoteWorkload): EncodedRemote {
 
 /** @param key the field that the text is stored under. */
 export function decodeRemoteService(key: string, text: string): RemoteService {
-  const { rv, uid, body } = splitRemote(text);
+  const { rv, uid, body } = splitRecord(text);
   const [type, headless, ports] = JSON.parse(body) as [string, number, PortTuple[]];
   // A Service's port always has a number.
   const decoded = ports.map((port) => ({ ...decodePort(port), port: port[1] ?? 0 }));
@@ -63,7 +64,7 @@ export function decodeRemoteService(key: string, text: string): RemoteService {
 
 /** @param key the field that the text is stored under. */
 export function decodeRemoteSlice(key: string, text: string): RemoteSlice {
-  const { rv, uid, service, body } = splitRemote(text);
+  const { rv, uid, index: service, body } = splitRecord(text);
   const [addressType, ports, endpoints] = JSON.parse(body) as [
     RemoteSlice['addressType'],
     PortTuple[],
@@ -83,7 +84,7 @@ export function decodeRemoteSlice(key: string, text: string): RemoteSlice {
 
 /** @param key the field that the text is stored under. */
 export function decodeRemoteWorkload(key: string, text: string): RemoteWorkload {
-  const { rv, uid, body } = splitRemote(text);
+  const { rv, uid, body } = splitRecord(text);
   const [identity = '', serverName = ''] = JSON.parse(body) as string[];
   return { key, uid, rv, ...present({ identity, serverName }) };
 }
@@ -107,26 +108,6 @@ export function decodeRemote<K extends RemoteKind>(
   text: string,
 ): RemoteRecordOf[K] {
   return DECODERS[kind](key, text);
-}
-
-interface RemoteLines {
-  readonly rv: string;
-  readonly uid: string;
-  readonly service: string;
-  readonly body: string;
-}
-
-/** The four lines; JSON text never holds a raw line feed, and neither do the others. */
-function splitRemote(text: string): RemoteLines {
-  const first = text.indexOf('\n');
-  const second = text.indexOf('\n', first + 1);
-  const third = text.indexOf('\n', second + 1);
-  return {
-    rv: text.slice(0, first),
-    uid: text.slice(first + 1, second),
-    service: text.slice(second + 1, third),
-    body: text.slice(third + 1),
-  };
 }
 
 type PortTuple = readonly [

@@ -1,10 +1,10 @@
-import { describeError } from '../../core/errors.ts';
 import { claimTurn } from '../../platform/redis/claims.ts';
 import { createClusterRegistry } from '../../platform/redis/clusters/registry.ts';
 import { openQueue } from '../../platform/redis/queue/work-queue.ts';
 import { createClusterTransitions } from '../../platform/telemetry/cluster-transitions.ts';
 import { keepResyncing } from '../../watcher/resync.ts';
 import { SecretWatcher } from '../../watcher/secret-watcher.ts';
+import { inBackground } from './in-background.ts';
 import type { Runtime } from './runtime.ts';
 
 /** How late a change of a cluster's state is told at most, ms. */
@@ -53,10 +53,4 @@ export function startClusterSecrets(runtime: Runtime): { stop(): Promise<void> }
       await queue.close();
     },
   };
-}
-
-function inBackground({ log, signal }: Runtime, work: Promise<unknown>): void {
-  work.catch((error: unknown) => {
-    if (!signal.aborted) log.warn({ error: describeError(error) }, 'background work failed');
-  });
 }

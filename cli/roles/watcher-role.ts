@@ -19,6 +19,7 @@ import { KINDS } from '../../watcher/view-keeper.ts';
 import { startClusterSecrets } from './cluster-secrets.ts';
 import { startAfterLocal } from './head-start.ts';
 import { createLocalDiscovery, startRemoteClusters } from './remote-clusters.ts';
+import { inBackground } from './in-background.ts';
 import type { Role, Runtime } from './runtime.ts';
 
 const BEAT_MS = 3_000;
@@ -199,11 +200,5 @@ async function warnOf(runtime: Runtime, found: OtherManager): Promise<void> {
     type: 'Warning',
     reason: 'SeveralEndpointSliceManagers',
     message: `${who} writes EndpointSlices for this Service beside ${config.manager}; endpoints may be doubled or outdated`,
-  });
-}
-
-function inBackground({ log, signal }: Runtime, work: Promise<unknown>): void {
-  work.catch((error: unknown) => {
-    if (!signal.aborted) log.warn({ error: describeError(error) }, 'background work failed');
   });
 }

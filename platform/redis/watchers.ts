@@ -1,4 +1,5 @@
 import type { Redis } from 'ioredis';
+import { redisNow } from './now.ts';
 
 /** What a watcher says of itself; `at` is by Redis' clock, ms, so that no two hosts' clocks meet. */
 export interface WatcherBeat {
@@ -41,9 +42,4 @@ export async function liveWatchers(redis: Redis, prefix: string): Promise<Watche
 async function readAll(redis: Redis, prefix: string): Promise<WatcherBeat[]> {
   const values = await redis.hvals(watchersKey(prefix));
   return values.map((value) => JSON.parse(value) as WatcherBeat);
-}
-
-async function redisNow(redis: Redis): Promise<number> {
-  const [seconds, micros] = await redis.time();
-  return Number(seconds) * 1000 + Math.floor(Number(micros) / 1000);
 }

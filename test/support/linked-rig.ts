@@ -17,6 +17,7 @@ import {
 } from '../../platform/redis/clusters/registry.ts';
 import { ClusterManager, type ClusterManagerDeps } from '../../watcher/clusters/cluster-manager.ts';
 import { ApiDouble, DOUBLE_TOKEN, type ApiDoubleOptions } from './api-double.ts';
+import { acceptedDecision } from './accepted-decision.ts';
 import { eventually, type EventuallyOptions } from './eventually.ts';
 import { fromRun } from './run.ts';
 
@@ -108,14 +109,14 @@ export function linkedRig(): LinkedRig {
       const { url, token = DOUBLE_TOKEN } = link;
       const hash = randomUUID();
       const generation = link.generation ?? (await rig.registry.nextGeneration());
-      const decision = decisionOf(cluster, generation, hash);
+      const decision = acceptedDecision(cluster, { generation, hash });
       secrets.set(`tether/${secret}`, { url, token, hash });
       await rig.registry.decide({ ...decision, secret: `tether/${secret}` });
       look();
       return generation;
     },
     contest: async (cluster: string, secret: string) => {
-      const decision = decisionOf(cluster, 0, '');
+      const decision = acceptedDecision(cluster, { generation: 0, hash: '' });
       const lost = { verdict: 'Conflict', reason: 'taken', accepted: null } as const;
       await rig.registry.decide({ ...decision, ...lost, secret: `tether/${secret}` });
       look();
@@ -179,31 +180,6 @@ function depsOf(rig: LinkedRig, connect: ConnectDeps): ClusterManagerDeps {
     resyncMs: 600_000,
     log: silentLogger,
     random: Math.random,
-  };
-}
-
-function decisionOf(cluster: string, generation: number, hash: string): ClusterDecision {
-  const now = Date.now();
-  return {
-    secret: `tether/${cluster}`,
-    secretUid: `uid-${cluster}`,
-    createdAt: '2026-01-01T00:00:00Z',
-    cluster,
-    verdict: 'Accepted',
-    reason: '',
-    since: now,
-    attempts: 0,
-    nextTryAt: null,
-    hash,
-    loadedAt: now,
-    accepted: {
-      generation,
-      hash,
-      server: 'cluster.example:6443',
-      trustDomain: 'cluster.local',
-      clusterDomain: 'cluster.local',
-      expiresAt: null,
-    },
   };
 }
 

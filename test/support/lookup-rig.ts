@@ -26,6 +26,7 @@ import { createViewWriter } from '../../platform/redis/view/view-writer.ts';
 import { createLookupMetrics } from '../../platform/telemetry/metrics/lookup-metrics.ts';
 import { openEventStream, type EventStream, type OpenOptions } from './event-stream.ts';
 import { fromRun } from './run.ts';
+import { acceptedDecision } from './accepted-decision.ts';
 
 /** A linked cluster, with what workers and watchers would tell of it. */
 export interface LinkedCluster {
@@ -211,7 +212,13 @@ async function link(
   let writer = writerOf(generation);
   let serving = 0;
   const decide = (over: Partial<ClusterDecision> = {}): Promise<void> =>
-    registry.decide({ ...acceptedDecision(cluster, secret, generation), ...over });
+    registry.decide(
+      acceptedDecision(
+        cluster,
+        { generation, hash: 'hash', expiresAt: Date.now() + 86_400_000 },
+        { secret, ...over },
+      ),
+    );
   const tell = async (over: Partial<WatchReport> = {}): Promise<void> => {
     const report = { ...healthyReport(cluster, serving, generation), ...over };
     serving = report.serving;
@@ -249,31 +256,6 @@ async function link(
       await purge();
     },
     purge,
-  };
-}
-
-function acceptedDecision(cluster: string, secret: string, generation: number): ClusterDecision {
-  const now = Date.now();
-  return {
-    secret,
-    secretUid: 'uid',
-    createdAt: '2026-01-01T00:00:00Z',
-    cluster,
-    verdict: 'Accepted',
-    reason: '',
-    since: now,
-    attempts: 0,
-    nextTryAt: null,
-    hash: 'hash',
-    loadedAt: now,
-    accepted: {
-      generation,
-      hash: 'hash',
-      server: `${cluster}.example:6443`,
-      trustDomain: 'cluster.local',
-      clusterDomain: 'cluster.local',
-      expiresAt: now + 86_400_000,
-    },
   };
 }
 

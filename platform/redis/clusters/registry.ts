@@ -1,6 +1,7 @@
 import type { Redis } from 'ioredis';
 import type { ClusterDecision, ClusterWatch } from '../../../core/cluster.ts';
 import type { ClusterSnapshot } from '../../../core/cluster-snapshot.ts';
+import { redisNow } from '../now.ts';
 import { loadClusterScript, runScript } from '../scripts.ts';
 import {
   decisionsKey,
@@ -119,11 +120,6 @@ function writesOf(
       if ((await redis.hdel(watches, cluster)) > 0) await changed(cluster);
     },
   };
-}
-
-async function redisNow(redis: Redis): Promise<number> {
-  const [seconds, micros] = await redis.time();
-  return Number(seconds) * 1000 + Math.floor(Number(micros) / 1000);
 }
 
 /** What readers want to know at once; the rest they see at their next look. */
