@@ -13,6 +13,7 @@ const HTTP: readonly OptionName[] = ['httpPort', 'httpHost'];
 const FILTER: readonly OptionName[] = ['includeNamespaces', 'excludeNamespaces'];
 const PLAN: readonly OptionName[] = [
   'manager',
+  'adopt',
   'maxEndpointsPerSlice',
   'workloadsWithoutStatus',
   'undeclaredPorts',
@@ -69,7 +70,7 @@ export const COMMANDS: readonly Command[] = [
     summary: 'watches the API server and puts the keys of what changed into the queue',
     args: [],
     flags: [],
-    settings: [...ROLE, 'manager', ...WATCHER],
+    settings: [...ROLE, 'manager', 'adopt', ...WATCHER],
     load: () => import('./commands/watcher.ts'),
   },
   {

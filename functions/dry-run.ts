@@ -10,7 +10,7 @@ export async function dryRunService(
   deps: { readonly api: EndpointApi; readonly plan: PlanOptions; readonly now: () => Date },
   signal: AbortSignal,
 ): Promise<SlicePlan> {
-  const world = await readLive(deps.api, key, deps.plan.manager, signal);
+  const world = await readLive(deps.api, key, deps.plan, signal);
   return planSlices({
     key,
     service: world.service,

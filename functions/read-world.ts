@@ -1,3 +1,4 @@
+import type { SliceManagers } from '../core/managers.ts';
 import type { ObjectKey } from '../core/object-key.ts';
 import type { EndpointApi } from '../platform/kube/endpoint-api.ts';
 import type { ServiceView, World } from '../platform/redis/view/service-view.ts';
@@ -10,12 +11,12 @@ import type { SlicePlan } from './plan/types.ts';
 export async function readLive(
   api: EndpointApi,
   key: ObjectKey,
-  manager: string,
+  managers: SliceManagers,
   signal: AbortSignal,
 ): Promise<World> {
   const service = await api.readService(key, signal);
   const workloads = await api.listWorkloads(key.namespace, service?.selector ?? {}, signal);
-  const slices = await api.listSlices(key, manager, signal);
+  const slices = await api.listSlices(key, managers, signal);
   return { service, serviceDeleted: service === null, workloads, slices };
 }
 

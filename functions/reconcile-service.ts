@@ -206,7 +206,7 @@ class Run {
   #readLive(): Promise<World> {
     this.#read = 'live';
     const { api, plan } = this.#deps;
-    return readLive(api, this.#key, plan.manager, this.#lease.signal);
+    return readLive(api, this.#key, plan, this.#lease.signal);
   }
 
   #plan(world: World): SlicePlan {

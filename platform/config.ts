@@ -26,9 +26,10 @@ type Checked = {
 };
 
 /** Everything that was configured, checked. Times are in milliseconds. */
-export interface Config extends Omit<Checked, 'httpHost'> {
+export interface Config extends Omit<Checked, 'httpHost' | 'functionAddr'> {
   /** '*' stands for every address. */
   readonly httpHost: string;
+  readonly functionAddr: { readonly host: string; readonly port: number };
   /** What says where the API server is, unless --kubeconfig does; for `loadKubeConfig`. */
   readonly kubeEnv: {
     readonly KUBECONFIG?: string | undefined;
@@ -148,7 +149,22 @@ function quote(text: string): string {
   return JSON.stringify(text.length > 80 ? `${text.slice(0, 80)}…` : text);
 }
 
+/**
+ * `PORT` is what platforms for functions set (Knative, Cloud Run), and many a shell for something else:
+ * a text that is no port is nobody's mistake.
+ */
+function addrOf(port = ''): Config['functionAddr'] {
+  const parsed = OPTIONS.functionAddr.parse(`*:${port}`);
+  return parsed.ok && parsed.value.port > 0 ? parsed.value : { host: '127.0.0.1', port: 0 };
+}
+
 function complete(checked: Checked, env: Environment): Config {
+  if (checked.adopt.includes(checked.manager)) {
+    throw new InvalidInputError(
+      'adopt',
+      `--adopt ${quote(checked.manager)}: that is --manager, whose slices are ours already`,
+    );
+  }
   const inCluster = Boolean(env['KUBERNETES_SERVICE_HOST']);
   const clash = checked.includeNamespaces.find((name) => checked.excludeNamespaces.includes(name));
   if (clash !== undefined) {
@@ -161,6 +177,7 @@ function complete(checked: Checked, env: Environment): Config {
     ...checked,
     // Probes come from outside of the pod; elsewhere nobody asked to be reachable.
     httpHost: checked.httpHost ?? (inCluster ? '*' : '127.0.0.1'),
+    functionAddr: checked.functionAddr ?? addrOf(env['PORT']),
     kubeEnv: {
       KUBECONFIG: env['KUBECONFIG'],
       HOME: env['HOME'],

@@ -1,6 +1,23 @@
+import type { SliceManagers } from '../../core/managers.ts';
+import { LABEL_MANAGED_BY } from '../../core/names.ts';
 import type { OwnerReference, ServiceRecord, SliceRecord } from '../../core/records.ts';
 
 type Owner = Pick<ServiceRecord, 'name' | 'uid'>;
+
+/**
+ * Whether a slice that names the Service is in our hands: by its label, whoever owns it; or as one of a
+ * manager that we take over from, if this very Service owns it (B6). What that manager left to an earlier
+ * Service of the name is the garbage collector's.
+ */
+export function isInOurHands(
+  slice: SliceRecord,
+  service: Owner | null,
+  { manager, adopt }: SliceManagers,
+): boolean {
+  const label = slice.labels[LABEL_MANAGED_BY] ?? '';
+  if (label === manager) return true;
+  return service !== null && adopt.includes(label) && isOwnedBy(slice, service);
+}
 
 /** The owner of every slice: garbage collection removes them with the Service (G3). */
 export function ownerOf({ name, uid }: Owner): OwnerReference {

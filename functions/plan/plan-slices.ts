@@ -1,5 +1,5 @@
 import { InvalidInputError } from '../../core/errors.ts';
-import { LABEL_MANAGED_BY, LABEL_SERVICE_NAME } from '../../core/names.ts';
+import { LABEL_SERVICE_NAME } from '../../core/names.ts';
 import type { LeftOut } from '../../core/outcome.ts';
 import type { IpFamily, ServiceRecord, SliceRecord } from '../../core/records.ts';
 import { removalOf, type SliceDraft } from './draft.ts';
@@ -9,7 +9,7 @@ import { buildEndpoint, conditionsOf } from './endpoint.ts';
 import { sliceLabels } from './labels.ts';
 import { sliceNamer } from './names.ts';
 import { orderWrites } from './order.ts';
-import { isOwnedBy } from './owner.ts';
+import { isInOurHands, isOwnedBy } from './owner.ts';
 import { packFamily } from './packing.ts';
 import { recycle } from './recycle.ts';
 import { unmatchedLabel, whyNoSlices } from './selector.ts';
@@ -77,14 +77,17 @@ function planService(input: PlanInput, service: ServiceRecord): SlicePlan {
 /**
  * The slices that the plan is about, by name. Only the two labels say which those are: copied labels
  * change with the Service. A slice that is being deleted is gone already, but its name is not free.
+ *
+ * One that is taken over is planned like any other: that its manager label is not ours makes it differ
+ * from what it should be, so that it is written, in place, and ours from then on (B6).
  */
-function slicesInQuestion({ key, slices, options }: PlanInput): SliceRecord[] {
+function slicesInQuestion({ key, service, slices, options }: PlanInput): SliceRecord[] {
   return slices
     .filter(
-      ({ labels, deleting }) =>
-        !deleting &&
-        labels[LABEL_SERVICE_NAME] === key.name &&
-        labels[LABEL_MANAGED_BY] === options.manager,
+      (slice) =>
+        !slice.deleting &&
+        slice.labels[LABEL_SERVICE_NAME] === key.name &&
+        isInOurHands(slice, service, options),
     )
     .sort((a, b) => compareText(a.name, b.name));
 }

@@ -14,6 +14,8 @@ import type {
 export interface PlanOptions {
   /** The value of the managed-by label: which slices are ours. */
   readonly manager: string;
+  /** Managers whose slices become ours where this very Service owns them (rule B6). */
+  readonly adopt: readonly string[];
   /** 1 to 1000. */
   readonly maxEndpointsPerSlice: number;
   /** Whether a workload without a Ready condition counts as ready (rule D3). */
@@ -32,7 +34,7 @@ export interface PlanInput {
   readonly service: ServiceRecord | null;
   /** Workloads of the Service's namespace: at least every one that its selector matches. */
   readonly workloads: readonly WorkloadRecord[];
-  /** Slices that carry the Service's name and our manager label (others are ignored). */
+  /** Slices that carry the Service's name and a manager label of ours or to adopt (others are ignored). */
   readonly slices: readonly SliceRecord[];
   /** Names that a create may not use although no usable slice has them (rule G4). */
   readonly takenNames: readonly string[];

@@ -7,6 +7,7 @@ import {
   hostName,
   keyPrefix,
   labelValue,
+  managerList,
   namespaceList,
   namespaceName,
   oneOf,
@@ -14,6 +15,7 @@ import {
   seconds,
   wholeNumber,
 } from './parse.ts';
+import { TRIGGER_OPTIONS } from './trigger-options.ts';
 
 /** Every option there is. docs/operating.md has the same table; a test compares the two. */
 export const OPTIONS = {
@@ -69,6 +71,13 @@ export const OPTIONS = {
     'NAME',
     labelValue,
     'value of the managed-by label: which EndpointSlices are ours',
+  ),
+  adopt: withDefault(
+    'adopt',
+    '',
+    'A,B',
+    managerList,
+    'managers that have stopped, whose EndpointSlices are taken over in place',
   ),
   maxEndpointsPerSlice: withDefault(
     'max-endpoints-per-slice',
@@ -134,6 +143,7 @@ export const OPTIONS = {
     'a watch without event or bookmark for so long is begun anew',
   ),
   ...LINKED_OPTIONS,
+  ...TRIGGER_OPTIONS,
   logLevel: withDefault(
     'log-level',
     'info',

@@ -1,4 +1,5 @@
 import { parseCidr, type Cidr } from '../../core/cidr.ts';
+import { KUBERNETES_MANAGERS } from '../../core/managers.ts';
 import { isDnsLabel } from '../../core/object-key.ts';
 
 /*
@@ -68,6 +69,21 @@ export const labelValue: Parser<string> = (text) =>
     : bad(
         'a label value: up to 63 letters, digits, "-", "_" or ".", a letter or digit at both ends',
       );
+
+/** `a,b`: names of managers whose slices may be taken over; nothing at all is an empty list. */
+export const managerList: Parser<readonly string[]> = (text) => {
+  const names = text
+    .split(',')
+    .map((name) => name.trim())
+    .filter((name) => name !== '');
+  const kubernetes = names.find((name) => KUBERNETES_MANAGERS.includes(name));
+  if (kubernetes !== undefined) {
+    return bad(`managers that have stopped (${kubernetes} is Kubernetes' own, and goes on writing)`);
+  }
+  const wrong = names.find((name) => !labelValue(name).ok);
+  if (wrong === undefined) return good([...new Set(names)].sort());
+  return bad(`names of managers with commas between (${JSON.stringify(wrong)} is none)`);
+};
 
 /** Braces and colons have a meaning in the names of Redis keys. */
 export const keyPrefix: Parser<string> = (text) =>

@@ -5,7 +5,8 @@ import type {
   ApiService,
 } from '../../core/api-objects.ts';
 import { ApiError, isNotFound, MissingKindError, UnreachableError } from '../../core/errors.ts';
-import { LABEL_MANAGED_BY, LABEL_SERVICE_NAME } from '../../core/names.ts';
+import { managedBySelector, type SliceManagers } from '../../core/managers.ts';
+import { LABEL_SERVICE_NAME } from '../../core/names.ts';
 import { formatKey, type ObjectKey } from '../../core/object-key.ts';
 import { projectService, projectSlice, projectWorkload } from '../../core/project.ts';
 import type { Labels, ServiceRecord, SliceRecord, WorkloadRecord } from '../../core/records.ts';
@@ -20,7 +21,12 @@ export interface EndpointApi {
     selector: Labels,
     signal: AbortSignal,
   ): Promise<WorkloadRecord[]>;
-  listSlices(key: ObjectKey, manager: string, signal: AbortSignal): Promise<SliceRecord[]>;
+  /** Those of the Service that are ours, or to be taken over. */
+  listSlices(
+    key: ObjectKey,
+    managers: SliceManagers,
+    signal: AbortSignal,
+  ): Promise<SliceRecord[]>;
   createSlice(
     namespace: string,
     name: string,
@@ -66,9 +72,9 @@ function reads(client: KubeClient): Reads {
       const pages = client.list<ApiExternalWorkload>(path, { what, signal, labelSelector });
       return (await collect(pages).catch(explainMissingKind(what))).map(projectWorkload);
     },
-    listSlices: async (key, manager, signal) => {
-      const ours = { [LABEL_SERVICE_NAME]: key.name, [LABEL_MANAGED_BY]: manager };
-      const labelSelector = selectorText(ours);
+    listSlices: async (key, managers, signal) => {
+      const ofService = selectorText({ [LABEL_SERVICE_NAME]: key.name });
+      const labelSelector = `${ofService},${managedBySelector(managers)}`;
       const what = `list endpointslices of service ${formatKey(key)}`;
       const path = slicesPath(key.namespace);
       const pages = client.list<ApiEndpointSlice>(path, { what, signal, labelSelector });

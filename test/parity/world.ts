@@ -55,6 +55,7 @@ export function makeWorld(random: Random): World {
     workloads: [],
     options: {
       manager: 'parity',
+      adopt: [],
       maxEndpointsPerSlice: size.max,
       workloadsWithoutStatus: random.pick(['not-ready', 'not-ready', 'ready'] as const),
       undeclaredPorts: random.pick(['refuse', 'refuse', 'allow'] as const),

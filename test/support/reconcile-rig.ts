@@ -142,6 +142,7 @@ function depsOf(rig: ReconcileRig): ReconcileDeps {
     api: rig.api,
     plan: {
       manager: TEST_MANAGER,
+      adopt: [],
       maxEndpointsPerSlice: 100,
       workloadsWithoutStatus: 'not-ready',
       undeclaredPorts: 'refuse',
@@ -233,8 +234,8 @@ function watchApi(real: EndpointApi): WatchedApi {
       pass({ verb: 'list', object: 'workloads' }, () =>
         real.listWorkloads(namespace, selector, signal),
       ),
-    listSlices: (key, manager, signal) =>
-      pass({ verb: 'list', object: 'slices' }, () => real.listSlices(key, manager, signal)),
+    listSlices: (key, managers, signal) =>
+      pass({ verb: 'list', object: 'slices' }, () => real.listSlices(key, managers, signal)),
     createSlice: (namespace, name, given, signal) =>
       pass({ verb: 'create', object: `slice/${name}`, body: given }, (body) =>
         real.createSlice(namespace, name, body, signal),

@@ -115,6 +115,7 @@ export function sliceOf(
 
 export const OPTIONS: PlanOptions = {
   manager: DEFAULT_MANAGER,
+  adopt: [],
   maxEndpointsPerSlice: 100,
   workloadsWithoutStatus: 'not-ready',
   undeclaredPorts: 'refuse',
