@@ -1,9 +1,10 @@
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
-import type { Socket } from 'node:net';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { describeError } from '../core/errors.ts';
 import type { Logger } from '../core/logger.ts';
-import { listenOn } from '../platform/telemetry/listen.ts';
+import type { Gate } from '../platform/http/bearer-gate.ts';
+import { exchange, type HttpHandler } from '../platform/http/exchange.ts';
+import { startHttpFront } from '../platform/http/server.ts';
 import { refused, type Answer } from './answers.ts';
-import type { Gate } from './auth.ts';
 import type { Refusal } from './known.ts';
 import { parseUrl, type Parsed, type Route } from './routes.ts';
 
@@ -25,6 +26,8 @@ export interface LookupServerOptions {
   readonly port: number;
   readonly gate: Gate;
   readonly answers: Answers;
+  /** Takes requests for a reconcile, which are none of look-ups' business; null: nobody does. */
+  readonly trigger: HttpHandler | null;
   readonly log: Logger;
   /** Called with the HTTP status of each answer. */
   readonly answered: (code: number) => void;
@@ -37,12 +40,6 @@ export interface LookupServer {
   close(): Promise<void>;
 }
 
-/** A request has a few headers, a token among them. */
-const MAX_HEADER_BYTES = 8_192;
-/** How long the head of a request may take, ms. */
-const HEAD_MS = 10_000;
-/** Clients keep a connection for their next look-up, ms. */
-const KEEP_ALIVE_MS = 75_000;
 const CLOSE_MS = 1_000;
 /** URLs that are remembered with what they mean. */
 const MOST_URLS = 10_000;
@@ -54,20 +51,14 @@ const MOST_URLS = 10_000;
  */
 export async function startLookupServer(options: LookupServerOptions): Promise<LookupServer> {
   const handler = new Handler(options);
-  const server = createServer(
-    {
-      maxHeaderSize: MAX_HEADER_BYTES,
-      headersTimeout: HEAD_MS,
-      requestTimeout: HEAD_MS,
-      connectionsCheckingInterval: HEAD_MS / 2,
-      keepAliveTimeout: KEEP_ALIVE_MS,
-    },
-    (request, response) => handler.handle(request, response),
-  );
-  server.on('clientError', refuseConnection);
-  const { port, url } = await listenOn(server, { ...options, flag: 'lookup-addr' });
+  const front = await startHttpFront((request, response) => handler.handle(request, response), {
+    host: options.host,
+    port: options.port,
+    flag: 'lookup-addr',
+  });
+  const { port, url } = front;
   options.log.info({ lookupUrl: url, port }, 'answering look-ups');
-  return { port, url, close: () => close(server) };
+  return { port, url, close: () => front.close(CLOSE_MS) };
 }
 
 class Handler {
@@ -79,6 +70,8 @@ class Handler {
   }
 
   handle(request: IncomingMessage, response: ServerResponse): void {
+    const { trigger } = this.#options;
+    if (isTrigger(request.url)) return this.#trigger(request, response, trigger);
     const refusal = this.#refusal(request);
     if (refusal !== null) return this.#send(request, response, refused(refusal, null, 0));
     const parsed = this.#parse(request.url ?? '/');
@@ -95,6 +88,14 @@ class Handler {
     }
     if (method === 'GET' || method === 'HEAD') return null;
     return { code: 'MethodNotAllowed', error: `${method} changes nothing here: use GET or HEAD` };
+  }
+
+  /** Its own gate decides who may: a token for look-ups opens nothing here. */
+  #trigger(request: IncomingMessage, response: ServerResponse, trigger: HttpHandler | null): void {
+    if (trigger === null) return this.#send(request, response, refused(NO_TRIGGER, null, 0));
+    exchange(request, response, trigger).catch((error: unknown) => {
+      this.#options.log.error({ error: describeError(error) }, 'a request for a reconcile failed');
+    });
   }
 
   #parse(url: string): Parsed {
@@ -166,6 +167,16 @@ class Handler {
   }
 }
 
+const TRIGGER_PATH = '/v1/reconcile';
+const NO_TRIGGER: Refusal = {
+  code: 'PathNotFound',
+  error: 'no reconciles are taken here: start this process with --trigger-token-file',
+};
+
+function isTrigger(url = ''): boolean {
+  return url.startsWith(TRIGGER_PATH) && /^(\?|$)/.test(url.slice(TRIGGER_PATH.length));
+}
+
 /** @param plain the head is in ASCII. */
 function writeBody(
   response: ServerResponse,
@@ -208,36 +219,4 @@ function matchesTag(header: string | undefined, etag: string): boolean {
 function streamRefusal({ httpVersion }: IncomingMessage): Refusal | null {
   if (httpVersion === '1.1') return null;
   return { code: 'BadRequest', error: `watch=true needs HTTP/1.1, not ${httpVersion}` };
-}
-
-/** What is no HTTP, or too slow or too long, gets its answer without a request to go by. */
-function refuseConnection(error: NodeJS.ErrnoException, socket: Socket): void {
-  const code = error.code ?? '';
-  // Anything but what the parser says means that the connection itself is broken.
-  if (!/^(HPE_|ERR_HTTP_)/.test(code) || !socket.writable) {
-    socket.destroy();
-    return;
-  }
-  const [status, why] = CLIENT_ERRORS[code] ?? BAD_REQUEST;
-  const body = JSON.stringify({ error: why, code: 'BadRequest' });
-  const head = `HTTP/1.1 ${status}\r\nconnection: close\r\ncontent-type: application/json\r\n`;
-  socket.end(`${head}content-length: ${body.length}\r\n\r\n${body}`);
-  socket.destroySoon();
-}
-
-const BAD_REQUEST = ['400 Bad Request', 'this is no HTTP/1.1 request'] as const;
-const CLIENT_ERRORS: Readonly<Record<string, readonly [status: string, why: string]>> = {
-  HPE_HEADER_OVERFLOW: [
-    '431 Request Header Fields Too Large',
-    `the URL and the headers are longer than ${MAX_HEADER_BYTES} bytes`,
-  ],
-  ERR_HTTP_REQUEST_TIMEOUT: ['408 Request Timeout', `no request within ${HEAD_MS / 1000} s`],
-};
-
-async function close(server: Server): Promise<void> {
-  const closed = new Promise<void>((resolve) => server.close(() => resolve()));
-  server.closeIdleConnections();
-  const timer = setTimeout(() => server.closeAllConnections(), CLOSE_MS);
-  await closed;
-  clearTimeout(timer);
 }

@@ -12,6 +12,7 @@ import { createClusterMetrics, type ClusterMetrics } from './metrics/cluster-met
 import { createLookupMetrics, type LookupMetrics } from './metrics/lookup-metrics.ts';
 import { createQueueMetrics, type QueueMetrics } from './metrics/queue-metrics.ts';
 import { createServiceState } from './metrics/service-state.ts';
+import { createTriggerMetrics, type TriggerMetrics } from './metrics/trigger-metrics.ts';
 import { createWatchMetrics, type WatchMetrics } from './metrics/watch-metrics.ts';
 
 /** What is known of Redis and the queue only by asking; asked once a scrape. */
@@ -46,6 +47,7 @@ export interface Metrics {
   readonly watch: WatchMetrics;
   readonly cluster: ClusterMetrics;
   readonly lookup: LookupMetrics;
+  readonly trigger: TriggerMetrics;
   /** What became of a Kubernetes Event; fits `observe` of createEventSink. */
   readonly onEvent: (result: EventResult) => void;
   /** Says where shared state comes from; null while Redis does not answer, within a second. */
@@ -84,8 +86,9 @@ export function createMetrics(options: MetricsOptions = {}): Metrics {
   const watch = createWatchMetrics();
   const cluster = createClusterMetrics(() => shared?.clusters ?? null);
   const lookup = createLookupMetrics();
+  const trigger = createTriggerMetrics();
   const events = eventCounter();
-  const groups = [queue, runs, services, api, watch, cluster, lookup].map(
+  const groups = [queue, runs, services, api, watch, cluster, lookup, trigger].map(
     (group) => group.families,
   );
   const families = [...groups.flat(), events, ...sharedGauges(() => shared)];
@@ -102,6 +105,7 @@ export function createMetrics(options: MetricsOptions = {}): Metrics {
     watch: watch.record,
     cluster: cluster.record,
     lookup: lookup.record,
+    trigger: trigger.record,
     onEvent: (result) => events.add(1, result),
     shareFrom: (read) => void (readShared = read),
     render: async () => {

@@ -4,20 +4,21 @@ import { join } from 'node:path';
 import { afterEach, describe, expect, test } from '@jest/globals';
 import { InvalidInputError } from '../../../core/errors.ts';
 import { silentLogger, type Logger } from '../../../core/logger.ts';
-import { createGate } from '../../../lookup/auth.ts';
+import { createGate } from '../../../platform/http/bearer-gate.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'tether-gate-'));
 const file = join(folder, 'token');
+const flag = 'some-token';
 afterEach(() => rmSync(file, { force: true }));
 
 describe('a gate', () => {
   test('without a token admits everybody', () => {
-    const gate = createGate({}, silentLogger);
+    const gate = createGate({ flag }, silentLogger);
     expect([gate.guarded, gate.admits(undefined)]).toEqual([false, true]);
   });
 
   test('with a token admits who brings it, and nobody else', () => {
-    const gate = createGate({ token: 's3cret' }, silentLogger);
+    const gate = createGate({ flag, token: 's3cret' }, silentLogger);
     expect(gate.guarded).toBe(true);
     for (const right of ['Bearer s3cret', 'bearer s3cret', 'Bearer   s3cret']) {
       expect(gate.admits(right)).toBe(true);
@@ -39,7 +40,7 @@ describe('a gate', () => {
     const note = (fields: object, message: string): void =>
       void lines.push(message + JSON.stringify(fields));
     const log: Logger = { debug: note, info: note, warn: note, error: note };
-    const gate = createGate({ tokenFile: file }, log);
+    const gate = createGate({ flag, tokenFile: file }, log);
     expect(gate.admits('Bearer one')).toBe(true);
     writeFileSync(file, 'two');
     gate.tick();
@@ -58,15 +59,15 @@ describe('a gate', () => {
   });
 
   test.each([
-    ['both ways at once', { token: 'a', tokenFile: '/x' }, /leave one of them out/],
-    ['a file that is not there', { tokenFile: join(folder, 'none') }, /cannot be read: .*ENOENT/],
+    ['both ways at once', { token: 'a', tokenFile: '/x' }, /^--some-token-file: --some-token is given too; leave one of them out$/],
+    ['a file that is not there', { tokenFile: join(folder, 'none') }, /^--some-token-file: cannot be read: .*ENOENT/],
   ])('%s is refused at the start', (_, options, message) => {
-    expect(() => createGate(options, silentLogger)).toThrow(InvalidInputError);
-    expect(() => createGate(options, silentLogger)).toThrow(message);
+    expect(() => createGate({ flag, ...options }, silentLogger)).toThrow(InvalidInputError);
+    expect(() => createGate({ flag, ...options }, silentLogger)).toThrow(message);
   });
 
   test('an empty file is refused at the start', () => {
     writeFileSync(file, ' \n');
-    expect(() => createGate({ tokenFile: file }, silentLogger)).toThrow(/is empty/);
+    expect(() => createGate({ flag, tokenFile: file }, silentLogger)).toThrow(/is empty/);
   });
 });
