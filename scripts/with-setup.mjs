@@ -4,6 +4,7 @@
 import { ensureBundle } from './setup/bundle.mjs';
 import { ensureControlPlane } from './setup/control-plane.mjs';
 import { ensureDependencies, ensureTetherLink } from './setup/dependencies.mjs';
+import { ensureDocker } from './setup/docker.mjs';
 import { ensureRedis } from './setup/redis.mjs';
 import { runTarget } from './setup/run.mjs';
 import { SetupError } from './setup/say.mjs';
@@ -19,6 +20,8 @@ const TARGETS = {
     needs: EVERYTHING,
     args: [...JEST, 'node_modules/jest/bin/jest.js'],
   },
+  'test:compose': { needs: ['docker', 'controlPlane'], args: ['test/compose/run.ts'] },
+  'test:redis': { needs: EVERYTHING, args: ['test/redis/run.ts'] },
   check: { needs: [], args: ['scripts/check.mjs'] },
   fuzz: { needs: EVERYTHING, args: ['test/fuzz/cli.ts'] },
   bench: { needs: EVERYTHING, args: ['bench/run.ts'] },
@@ -26,10 +29,16 @@ const TARGETS = {
   controlplane: { needs: [], args: ['test/controlplane/cli.ts'] },
   format: { needs: [], args: ['node_modules/prettier/bin/prettier.cjs', '--write', '.'] },
   build: { needs: [], args: ['scripts/build.mjs'] },
+  dashboard: { needs: [], args: ['infra/dashboard/build.ts'] },
   setup: { needs: EVERYTHING, args: undefined },
 };
 
-const NEEDS = { redis: ensureRedis, controlPlane: ensureControlPlane, bundle: ensureBundle };
+const NEEDS = {
+  redis: ensureRedis,
+  controlPlane: ensureControlPlane,
+  bundle: ensureBundle,
+  docker: ensureDocker,
+};
 
 async function main([name, ...args]) {
   const target = Object.hasOwn(TARGETS, name ?? '') ? TARGETS[name] : undefined;
@@ -47,5 +56,5 @@ try {
 } catch (error) {
   if (!(error instanceof SetupError)) throw error;
   process.stderr.write(`set-up: ${error.message}\n`);
-  process.exitCode = 1;
+  process.exitCode = error.exitCode;
 }
