@@ -1,4 +1,4 @@
-import { mkdirSync, readFileSync, rmSync } from 'node:fs';
+import { mkdirSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { freePort } from '../../platform/process/free-port.ts';
 import type { TiedChild } from '../../platform/process/tied-child.ts';
@@ -42,11 +42,14 @@ export interface ControlPlane {
   readonly etcdUrl: string;
   /** Every process that runs now, by name. */
   processes(): { readonly name: string; readonly pid: number }[];
-  /** Rejects once etcd or a controller manager ended by itself; never resolves. */
+  /** Rejects with the last lines of etcd or a controller manager that ended by itself; never resolves. */
   readonly failed: Promise<never>;
   /** Ends all processes; resolves once they are gone. Files stay. */
   stop(): Promise<void>;
 }
+
+/** A port that was free may be taken before a program listens on it. */
+const TRIES = 3;
 
 /**
  * Starts one etcd and the API servers on free ports of 127.0.0.1, with RBAC, and waits until they
@@ -56,7 +59,17 @@ export interface ControlPlane {
  */
 export async function startControlPlane(options: ControlPlaneOptions): Promise<ControlPlane> {
   const dir = resolve(options.dir);
-  prepareDir(dir);
+  for (let attempt = 1; ; attempt++) {
+    prepareDir(dir);
+    try {
+      return await startOnce(options, dir);
+    } catch (error) {
+      if (attempt === TRIES || !aPortWasTaken(dir)) throw error;
+    }
+  }
+}
+
+async function startOnce(options: ControlPlaneOptions, dir: string): Promise<ControlPlane> {
   const running = new Map<string, TiedChild>();
   let stopping = false;
   const stop = async (): Promise<void> => {
@@ -80,13 +93,17 @@ export async function startControlPlane(options: ControlPlaneOptions): Promise<C
       running.set(name, child);
       void child.exited.then(() => {
         if (running.get(name) === child) running.delete(name);
-        if (!stopping && !mayEnd) failure.reject(new Error(`${name} ended by itself`));
+        if (stopping || mayEnd) return;
+        failure.reject(withLog(new Error(`${name} ended by itself`), join(dir, `${name}.log`)));
       });
     },
     current: (name) => running.get(name),
   };
+  const starting = startAll(context, options, etcdPort);
+  // It fails, too, when etcd did, and then nobody waits for it.
+  starting.catch(() => undefined);
   try {
-    const clusters = await startAll(context, options, etcdPort);
+    const clusters = await Promise.race([starting, failure.promise]);
     const processes = (): { name: string; pid: number }[] =>
       [...running].map(([name, child]) => ({ name, pid: child.pid }));
     return { clusters, etcdUrl: context.etcdUrl, processes, failed: failure.promise, stop };
@@ -161,6 +178,13 @@ async function startCluster(context: Context, name: string): Promise<RunningClus
 function prepareDir(dir: string): void {
   mkdirSync(dir, { recursive: true, mode: 0o700 });
   rmSync(join(dir, 'etcd'), { recursive: true, force: true });
+}
+
+function aPortWasTaken(dir: string): boolean {
+  const logs = readdirSync(dir).filter((name) => name.endsWith('.log'));
+  return logs.some((name) =>
+    readFileSync(join(dir, name), 'utf8').includes('address already in use'),
+  );
 }
 
 function partition(running: ReadonlyMap<string, TiedChild>): [TiedChild[], TiedChild[]] {
