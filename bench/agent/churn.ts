@@ -19,6 +19,8 @@ export interface ChurnResult {
   readonly flips: number;
   /** From just before the request to the observer's event, in ms, in the order in which they were seen. */
   readonly latencies: readonly number[];
+  /** How long the requests that made them took, ms: the part that no controller has a hand in. */
+  readonly requests: readonly number[];
   /** Flips that no slice showed in time. */
   readonly missing: number;
   /** The longest time between two flips that were seen, ms. */
@@ -51,16 +53,16 @@ export async function churn(
   });
   const before = countWrites(observer);
   const from = monotonicMs();
-  const sent: Promise<void>[] = [];
+  const sent: Promise<number>[] = [];
   for (const [nth, { service, nth: backing }] of order.entries()) {
     await delay(Math.max(0, from + (nth * 1000) / plan.perSecond - monotonicMs()));
     const key = serviceKey(world, service);
     const address = addressOf(world, service, backing);
     observer.ledger.expect(key, address, false);
     book.made(`${key} ${address}`, monotonicMs());
-    sent.push(setReady(client, world, { service, nth: backing }, false));
+    sent.push(timed(() => setReady(client, world, { service, nth: backing }, false)));
   }
-  await Promise.all(sent);
+  const requests = await Promise.all(sent);
   const made = monotonicMs();
   while (book.pending > 0 && monotonicMs() - made < plan.timeoutMs) await delay(20);
   const to = monotonicMs();
@@ -69,6 +71,7 @@ export async function churn(
   return {
     flips: order.length,
     latencies: book.latencies,
+    requests,
     missing: book.pending,
     longestSilence: book.longestSilence(from),
     sliceWrites: countWrites(observer) - before,
@@ -76,6 +79,12 @@ export async function churn(
     from,
     to,
   };
+}
+
+async function timed(work: () => Promise<void>): Promise<number> {
+  const from = monotonicMs();
+  await work();
+  return monotonicMs() - from;
 }
 
 /** Which backing objects to flip: drawn without putting back. */

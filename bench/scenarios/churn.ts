@@ -50,6 +50,7 @@ const ROWS: Section['rows'] = [
   { id: 'p90', label: 'p90, ms', digits: 1 },
   { id: 'p99', label: 'p99, ms', digits: 1 },
   { id: 'longest', label: 'longest, ms', digits: 1 },
+  { id: 'request', label: 'p50 of the request that makes a flip, ms', digits: 1 },
   { id: 'flips', label: 'flips', digits: 0 },
   { id: 'missing', label: 'flips never seen', digits: 0 },
   { id: 'wrong', label: 'Services wrong in the end', digits: 0 },
@@ -84,12 +85,13 @@ async function measure(
 
 /** What the rows show of the flips themselves. */
 export function latencyFigures(result: ChurnResult) {
-  const { latencies, flips, missing, wrong, sliceWrites } = result;
+  const { latencies, requests, flips, missing, wrong, sliceWrites } = result;
   return {
     p50: percentile(latencies, 0.5),
     p90: percentile(latencies, 0.9),
     p99: percentile(latencies, 0.99),
     longest: percentile(latencies, 1),
+    request: percentile(requests, 0.5),
     flips,
     missing,
     wrong,
