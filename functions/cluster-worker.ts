@@ -2,8 +2,9 @@ import type { ClusterDecision } from '../core/cluster.ts';
 import { assertNever } from '../core/errors.ts';
 import type { LogFields, Logger } from '../core/logger.ts';
 import { formatKey } from '../core/object-key.ts';
+import { giveWay } from '../platform/process/give-way.ts';
 import type { ConsumedJob, Disposition } from '../platform/redis/queue/run-job.ts';
-import { giveWay } from './give-way.ts';
+import type { QueueMetrics } from '../platform/telemetry/metrics/queue-metrics.ts';
 import { reconcileCluster, type ClusterDeps, type ClusterOutcome } from './reconcile-cluster.ts';
 
 /** What `tether reconcile cluster --wait` prints. */
@@ -15,37 +16,62 @@ export interface ClusterResult {
   readonly reason: string;
 }
 
+export interface ClusterWorkerDeps {
+  readonly reconcile: ClusterDeps;
+  readonly log: Logger;
+  readonly metrics: Pick<QueueMetrics, 'started' | 'finished' | 'retried'>;
+  /** How many runs of Service keys are under way in this process. */
+  readonly serviceRuns: () => number;
+  /** Milliseconds since 1970. */
+  readonly now: () => number;
+}
+
 /**
  * One job of the cluster queue: runs the function and turns its outcome into what the queue does. A
  * cluster that is to be tried again keeps its key's event in the queue, backing off, and no other job:
  * who asks on demand is told the decision, good or bad, and a resync ends.
- *
- * @param serviceRuns how many runs of Service keys are under way in this process.
  */
 export function createClusterHandler(
-  deps: ClusterDeps,
-  log: Logger,
-  serviceRuns: () => number,
+  deps: ClusterWorkerDeps,
 ): (job: ConsumedJob, signal: AbortSignal) => Promise<Disposition> {
+  const { metrics, serviceRuns: load, now } = deps;
+  const { monotonicMs } = deps.reconcile;
   return async (job, signal) => {
-    const asked = job.class === 'on-demand';
-    if (!asked) await giveWay({ runs: serviceRuns, monotonicMs: deps.monotonicMs }, signal);
-    const startedAt = deps.monotonicMs();
-    const outcome = await reconcileCluster(job.key, deps, signal, { probeNow: asked });
-    const fields = {
-      secret: formatKey(job.key),
-      why: job.reason,
-      ms: Math.round(deps.monotonicMs() - startedAt),
-    };
-    record(log, fields, outcome);
-    if (outcome.kind !== 'decided' || outcome.againMs === null) return toDisposition(job, outcome);
-    if (job.class === 'event') {
-      const { againMs, decision } = outcome;
-      return { kind: 'later', delayMs: againMs, reason: decision.reason };
+    // A probe that lets Service keys go first is not under way yet: its key waits.
+    if (job.class !== 'on-demand') await giveWay({ load, monotonicMs }, signal);
+    metrics.started(job.id, now() - job.enqueuedAt);
+    try {
+      return await runJob(deps, job, signal);
+    } finally {
+      metrics.finished(job.id);
     }
-    await deps.enqueue([job.key], 'to be tried again');
-    return toDisposition(job, outcome);
   };
+}
+
+async function runJob(
+  { reconcile, log, metrics }: ClusterWorkerDeps,
+  job: ConsumedJob,
+  signal: AbortSignal,
+): Promise<Disposition> {
+  const startedAt = reconcile.monotonicMs();
+  const probeNow = job.class === 'on-demand';
+  const outcome = await reconcileCluster(job.key, reconcile, signal, { probeNow });
+  const ms = Math.round(reconcile.monotonicMs() - startedAt);
+  record(log, { secret: formatKey(job.key), why: job.reason, ms }, outcome);
+  if (isFailure(outcome)) metrics.retried();
+  if (outcome.kind !== 'decided' || outcome.againMs === null) return toDisposition(job, outcome);
+  if (job.class === 'event') {
+    const { againMs, decision } = outcome;
+    return { kind: 'later', delayMs: againMs, reason: decision.reason };
+  }
+  await reconcile.enqueue([job.key], 'to be tried again');
+  return toDisposition(job, outcome);
+}
+
+/** Something went wrong, and is tried again. */
+function isFailure(outcome: ClusterOutcome): boolean {
+  if (outcome.kind === 'retry') return outcome.failure;
+  return outcome.kind === 'decided' && outcome.decision.verdict === 'Unreachable';
 }
 
 function toDisposition(job: ConsumedJob, outcome: ClusterOutcome): Disposition {

@@ -4,6 +4,7 @@ import { openQueue } from '../../platform/redis/queue/work-queue.ts';
 import { createClusterTransitions } from '../../platform/telemetry/cluster-transitions.ts';
 import { keepResyncing } from '../../watcher/resync.ts';
 import { SecretWatcher } from '../../watcher/secret-watcher.ts';
+import { countAdds } from './counted-queue.ts';
 import { inBackground } from './in-background.ts';
 import type { Runtime } from './runtime.ts';
 
@@ -14,10 +15,11 @@ const FIND_EVERY_MS = 12_000;
 
 /** Follows cluster Secrets and has them looked at; tells people how the clusters are. */
 export function startClusterSecrets(runtime: Runtime): { stop(): Promise<void> } {
-  const { config, redis, client, events, log } = runtime;
+  const { config, redis, client, events, log, metrics } = runtime;
   const prefix = config.redisPrefix;
   const ending = new AbortController();
-  const queue = openQueue({ name: 'cluster', prefix, log, redis });
+  const opened = openQueue({ name: 'cluster', prefix, log, redis });
+  const queue = countAdds(opened, metrics.clusterQueue);
   const registry = createClusterRegistry(redis, prefix);
   const watcher = new SecretWatcher({
     client,

@@ -12,6 +12,7 @@ import { startConsumer, type Consumer } from '../../platform/redis/queue/consume
 import { openQueue, type WorkQueue } from '../../platform/redis/queue/work-queue.ts';
 import { createClusterTransitions } from '../../platform/telemetry/cluster-transitions.ts';
 import { clusterPolicy } from './cluster-policy.ts';
+import { countAdds } from './counted-queue.ts';
 import type { Runtime } from './runtime.ts';
 
 /** A probe asks ten questions. A connection's start costs more than what it carries here. */
@@ -30,16 +31,23 @@ export interface ClusterWorker {
  * @param serviceRuns how many runs of Service keys this worker has under way: they go first.
  */
 export function startClusterWorker(runtime: Runtime, serviceRuns: () => number): ClusterWorker {
-  const { config, redisUrl, redis, log } = runtime;
+  const { config, redisUrl, redis, log, metrics } = runtime;
   const prefix = config.redisPrefix;
-  const queue = openQueue({ name: 'cluster', prefix, log, redis });
+  const opened = openQueue({ name: 'cluster', prefix, log, redis });
+  const queue = countAdds(opened, metrics.clusterQueue);
   const consumer = startConsumer({
     redisUrl,
     prefix,
     name: 'cluster',
     concurrency: config.clusterConcurrency,
     log,
-    handle: createClusterHandler(clusterDeps(runtime, queue), log, serviceRuns),
+    handle: createClusterHandler({
+      reconcile: clusterDeps(runtime, queue),
+      log,
+      metrics: metrics.clusterQueue,
+      serviceRuns,
+      now: Date.now,
+    }),
     onInvalid: (id, error) => log.warn({ job: id, field: error.field }, error.message),
   });
   return {
@@ -52,7 +60,8 @@ export function startClusterWorker(runtime: Runtime, serviceRuns: () => number):
   };
 }
 
-function clusterDeps(runtime: Runtime, queue: WorkQueue): ClusterDeps {
+/** What a run of a cluster Secret's key stands on. */
+export function clusterDeps(runtime: Runtime, queue: WorkQueue): ClusterDeps {
   const { config, redis, client, events, log, metrics } = runtime;
   const prefix = config.redisPrefix;
   const registry = createClusterRegistry(redis, prefix);

@@ -1,15 +1,19 @@
+import type { RedisAddress } from '../../platform/redis/address.ts';
 import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
-import type { Redis } from 'ioredis';
+import type { RedisClient } from '../../platform/redis/client.ts';
+import { QUEUE_NAMES } from '../../core/job.ts';
 import type { Config } from '../../platform/config.ts';
 import { createKubeClient, type KubeClient } from '../../platform/kube/client.ts';
 import { createEventSink, type EventSink } from '../../platform/kube/events.ts';
-import { loadKubeConfig } from '../../platform/kube/kubeconfig.ts';
+import { loadKubeConfig, type KubeAccess } from '../../platform/kube/kubeconfig.ts';
 import { checkRedis, connectRedis } from '../../platform/redis/connect.ts';
 import {
   createClusterRegistry,
   type ClusterRegistry,
 } from '../../platform/redis/clusters/registry.ts';
+import { countJobs, runnable, type QueueCounts } from '../../platform/redis/queue/inspect.ts';
+import { readNoEviction } from '../../platform/redis/eviction.ts';
 import { openQueue, type WorkQueue } from '../../platform/redis/queue/work-queue.ts';
 import { createStuckKeys, type StuckKeys } from '../../platform/redis/stuck.ts';
 import { createLogger, type OwnedLogger } from '../../platform/telemetry/logger.ts';
@@ -17,19 +21,22 @@ import { createMetrics, type Metrics, type SharedState } from '../../platform/te
 import { kubeOptions } from './clients.ts';
 import { readClusterUid } from './cluster-uid.ts';
 import { serveRoles, type Role } from './serve.ts';
+import { startWritesRole } from './writes-role.ts';
 
 export type { Role } from './serve.ts';
 
 /** What every role of a process stands on. */
 export interface Runtime {
   readonly config: Config;
-  readonly redisUrl: string;
+  readonly redisUrl: RedisAddress;
   /** Fails at once while Redis is away instead of queueing commands. */
-  readonly redis: Redis;
+  readonly redis: RedisClient;
   /** The queue of Service keys, for adding and counting. */
   readonly queue: WorkQueue;
   readonly stuck: StuckKeys;
   readonly client: KubeClient;
+  /** What `client` goes by. */
+  readonly access: KubeAccess;
   /** UID of the kube-system namespace: which cluster this is. */
   readonly clusterUid: string;
   readonly log: OwnedLogger;
@@ -46,7 +53,7 @@ export interface RunOptions {
   /** For the log. */
   readonly name: string;
   readonly config: Config;
-  readonly redisUrl: string;
+  readonly redisUrl: RedisAddress;
   readonly signal: AbortSignal;
   readonly start: (runtime: Runtime) => Promise<readonly Role[]>;
 }
@@ -68,7 +75,7 @@ export async function runRoles(options: RunOptions): Promise<void> {
   const onReconnect = (): void => back.forEach((listener) => listener());
   const redis = connectRedis(redisUrl, 'producer', { log, onReconnect });
   try {
-    const checked = checkRedis(redis, { log });
+    const checked = checkRedis(redis, { log, prefix: config.redisPrefix });
     const [clusterUid] = await Promise.all([readClusterUid(client, log, signal), checked]).finally(
       () => checked.catch(() => undefined),
     );
@@ -79,10 +86,12 @@ export async function runRoles(options: RunOptions): Promise<void> {
     const queue = openQueue({ name: 'service', prefix: config.redisPrefix, log, redis });
     const stuck = createStuckKeys(redis, config.redisPrefix);
     const clusters = createClusterRegistry(redis, config.redisPrefix);
-    metrics.shareFrom(() => readShared(queue, stuck, clusters));
-    const shared = { config, redisUrl, redis, queue, stuck, client, clusterUid };
+    const waiting = (): Promise<Waiting> => readWaiting(redis, config.redisPrefix);
+    metrics.shareFrom(() => readShared(redis, waiting, stuck, clusters));
+    const shared = { config, redisUrl, redis, queue, stuck, client, access, clusterUid };
     const runtime = { ...shared, log, metrics, events, id, signal, onRedisBack };
-    await serveRoles(runtime, () => options.start(runtime));
+    const start = async () => [...(await options.start(runtime)), startWritesRole(runtime)];
+    await serveRoles(runtime, start);
     await queue.close();
   } finally {
     await client.close();
@@ -91,12 +100,26 @@ export async function runRoles(options: RunOptions): Promise<void> {
   }
 }
 
+type Waiting = Pick<SharedState, 'depth' | 'oldestMs'>;
+
 async function readShared(
-  queue: WorkQueue,
+  redis: RedisClient,
+  waiting: () => Promise<Waiting>,
   stuck: StuckKeys,
   registry: ClusterRegistry,
 ): Promise<SharedState> {
-  const reads = [queue.counts(), stuck.list(), registry.snapshot()] as const;
-  const [counts, keys, clusters] = await Promise.all(reads);
-  return { depth: counts.waiting + counts.prioritized, stuck: keys.length, clusters };
+  const reads = [waiting(), stuck.list(), registry.snapshot(), readNoEviction(redis)] as const;
+  const [queues, keys, clusters, noEviction] = await Promise.all(reads);
+  return { ...queues, stuck: keys.length, clusters, noEviction };
+}
+
+async function readWaiting(redis: RedisClient, prefix: string): Promise<Waiting> {
+  const reads = QUEUE_NAMES.map((name) => countJobs(redis, prefix, name));
+  const counts = await Promise.all(reads);
+  const perQueue = (read: (one: QueueCounts) => number) =>
+    Object.fromEntries(counts.map((one, at) => [QUEUE_NAMES[at], read(one)]));
+  return {
+    depth: perQueue(runnable),
+    oldestMs: perQueue(({ oldestWaitingMs }) => oldestWaitingMs),
+  };
 }

@@ -1,4 +1,5 @@
 import type { ClusterSnapshot } from '../../core/cluster-snapshot.ts';
+import { QUEUE_NAMES, type QueueName } from '../../core/job.ts';
 import type { Outcome, ReconcileResult } from '../../core/outcome.ts';
 import type { EventResult } from '../kube/events.ts';
 import {
@@ -17,16 +18,23 @@ import { createWatchMetrics, type WatchMetrics } from './metrics/watch-metrics.t
 
 /** What is known of Redis and the queue only by asking; asked once a scrape. */
 export interface SharedState {
-  /** Keys that wait in the queue. */
-  readonly depth: number;
+  /** Keys that wait in each queue. */
+  readonly depth: Readonly<Partial<Record<QueueName, number>>>;
+  /** For how long the oldest of these has waited, ms. */
+  readonly oldestMs?: Readonly<Partial<Record<QueueName, number>>>;
   /** Keys that failed so often in a row that somebody should look. */
   readonly stuck: number;
+  /** Whether Redis keeps every key when its memory is full; null where it does not tell. */
+  readonly noEviction?: boolean | null;
   readonly clusters?: ClusterSnapshot;
 }
 
 /** What a process records about itself. docs/metrics.md lists the names; recording never throws. */
 export interface Metrics {
+  /** Of Service keys. */
   readonly queue: QueueMetrics;
+  /** Of keys of cluster Secrets. */
+  readonly clusterQueue: QueueMetrics;
   readonly reconcile: {
     /** A run came to its end; `result` where it was done. */
     finished(key: string, outcome: Outcome['kind'], result?: ReconcileResult): void;
@@ -59,8 +67,6 @@ export interface Metrics {
 export interface MetricsOptions {
   /** Milliseconds of a clock that never goes back. */
   readonly monotonicMs?: () => number;
-  /** Label `name` of the workqueue_* metrics. */
-  readonly queueName?: string;
   /** Services whose last result is kept. */
   readonly maxServices?: number;
   /** Node's own metrics (prom-client's), as text; imported at the first scrape. */
@@ -78,8 +84,9 @@ export function createMetrics(options: MetricsOptions = {}): Metrics {
   const monotonicMs = options.monotonicMs ?? (() => performance.now());
   let readShared: () => Promise<SharedState | null> = () => Promise.resolve(null);
   let shared: SharedState | null = null;
-  const depth = (): number | null => shared?.depth ?? null;
-  const queue = createQueueMetrics({ name: options.queueName ?? 'service', monotonicMs, depth });
+  const depth = (name: QueueName): number | null => shared?.depth[name] ?? null;
+  const oldestMs = (name: QueueName): number | null => shared?.oldestMs?.[name] ?? null;
+  const queues = createQueueMetrics({ names: QUEUE_NAMES, monotonicMs, depth, oldestMs });
   const services = createServiceState(options.maxServices ?? 50_000);
   const runs = runMetrics();
   const api = apiMetrics();
@@ -88,12 +95,13 @@ export function createMetrics(options: MetricsOptions = {}): Metrics {
   const lookup = createLookupMetrics();
   const trigger = createTriggerMetrics();
   const events = eventCounter();
-  const groups = [queue, runs, services, api, watch, cluster, lookup, trigger].map(
+  const groups = [queues, runs, services, api, watch, cluster, lookup, trigger].map(
     (group) => group.families,
   );
   const families = [...groups.flat(), events, ...sharedGauges(() => shared)];
   return {
-    queue: queue.record,
+    queue: queues.of('service'),
+    clusterQueue: queues.of('cluster'),
     reconcile: {
       ...runs.record,
       finished: (key, outcome, result) => {
@@ -126,6 +134,15 @@ function sharedGauges(read: () => SharedState | null): Family[] {
     createGauge('tether_redis_up', 'Whether Redis answered this scrape (1) or not (0).', [], () => [
       [read() ? 1 : 0],
     ]),
+    createGauge(
+      'tether_redis_noeviction',
+      'Whether Redis keeps every key when its memory is full (1) or may evict some (0); none where it does not say.',
+      [],
+      () => {
+        const keeps = read()?.noEviction ?? null;
+        return keeps === null ? [] : [[keeps ? 1 : 0]];
+      },
+    ),
   ];
 }
 

@@ -41,6 +41,13 @@ describe('tether reconcile cluster', () => {
       const now = await rig.registry.decision(`${rig.ns}/down`);
       expect(now?.attempts).toBeGreaterThan(attempts + 1);
     });
+    const metrics = await rig.metrics();
+    for (const name of ['adds_total', 'retries_total', 'work_duration_seconds_count']) {
+      const series = `workqueue_${name}{name="cluster"}`;
+      expect([series, metrics.get(series)]).toEqual([series, expect.any(Number)]);
+      expect(metrics.get(series)).toBeGreaterThan(0);
+    }
+    expect(metrics.get('workqueue_adds_total{name="service"}')).toBe(0);
   });
 
   it.each([

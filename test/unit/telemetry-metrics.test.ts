@@ -81,7 +81,10 @@ test('every metric has its row in docs/metrics.md, and there is no other row', a
 test('the queue: what waits, what runs, and for how long', async () => {
   let now = 1_000;
   const metrics = metricsOf({ monotonicMs: () => now });
-  metrics.shareFrom(() => Promise.resolve({ depth: 7, stuck: 1 }));
+  const oldestMs = { service: 2_500, cluster: 0 };
+  metrics.shareFrom(() =>
+    Promise.resolve({ depth: { service: 7, cluster: 2 }, oldestMs, stuck: 1 }),
+  );
   metrics.queue.added(3);
   metrics.queue.started('a', 40);
   metrics.queue.started('b', -5);
@@ -91,6 +94,8 @@ test('the queue: what waits, what runs, and for how long', async () => {
   metrics.queue.retried();
   expect(await scrape(metrics)).toMatchObject({
     'workqueue_depth{name="service"}': 7,
+    'tether_queue_oldest_seconds{name="service"}': 2.5,
+    'tether_queue_oldest_seconds{name="cluster"}': 0,
     'workqueue_adds_total{name="service"}': 3,
     'workqueue_retries_total{name="service"}': 1,
     'workqueue_queue_duration_seconds_count{name="service"}': 2,
@@ -101,6 +106,38 @@ test('the queue: what waits, what runs, and for how long', async () => {
     'workqueue_longest_running_processor_seconds{name="service"}': 2,
     tether_stuck_keys: 1,
     tether_redis_up: 1,
+  });
+});
+
+test('the queue of cluster Secrets has the same series, and numbers of its own', async () => {
+  let now = 1_000;
+  const metrics = metricsOf({ monotonicMs: () => now });
+  metrics.shareFrom(() => Promise.resolve({ depth: { service: 7, cluster: 2 }, stuck: 0 }));
+  const seriesOf = (found: object, name: string): string[] =>
+    Object.keys(found)
+      .filter((series) => series.includes(`name="${name}"`))
+      .map((series) => series.replace(name, ''));
+  const fresh = await scrape(metrics);
+  expect(seriesOf(fresh, 'cluster')).toEqual(seriesOf(fresh, 'service'));
+  metrics.queue.started('1', 0);
+  metrics.clusterQueue.added(1);
+  metrics.clusterQueue.retried();
+  // Ids are of a queue: both may have a job 1.
+  metrics.clusterQueue.started('1', 40);
+  now += 500;
+  metrics.clusterQueue.finished('1');
+  expect(await scrape(metrics)).toMatchObject({
+    'workqueue_depth{name="cluster"}': 2,
+    'workqueue_adds_total{name="cluster"}': 1,
+    'workqueue_retries_total{name="cluster"}': 1,
+    'workqueue_queue_duration_seconds_sum{name="cluster"}': 0.04,
+    'workqueue_work_duration_seconds_sum{name="cluster"}': 0.5,
+    'workqueue_longest_running_processor_seconds{name="cluster"}': 0,
+    'workqueue_depth{name="service"}': 7,
+    'workqueue_adds_total{name="service"}': 0,
+    'workqueue_retries_total{name="service"}': 0,
+    'workqueue_work_duration_seconds_count{name="service"}': 0,
+    'workqueue_longest_running_processor_seconds{name="service"}': 0.5,
   });
 });
 
