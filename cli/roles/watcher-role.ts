@@ -1,46 +1,45 @@
 import { randomUUID } from 'node:crypto';
-import { hostname } from 'node:os';
-import type { ApiObject } from '../../core/api-objects.ts';
 import { describeError } from '../../core/errors.ts';
 import { namespacePredicate } from '../../core/namespace-filter.ts';
-import { formatKey } from '../../core/object-key.ts';
+import { viewScope } from '../../core/view-scope.ts';
 import { claimTurn } from '../../platform/redis/claims.ts';
 import type { WorkQueue } from '../../platform/redis/queue/work-queue.ts';
 import { createIdentityStore } from '../../platform/redis/view/identity.ts';
-import { noteClusterUid } from '../../platform/redis/view/local-services.ts';
 import { createViewWriter } from '../../platform/redis/view/view-writer.ts';
-import { beatWatcher, forgetWatcher } from '../../platform/redis/watchers.ts';
 import { flagCheck, freshnessCheck, type Check } from '../../platform/telemetry/health.ts';
 import type { LocalDiscovery } from '../../watcher/clusters/local-discovery.ts';
 import { LocalWatcher, type WatchReport } from '../../watcher/local-watcher.ts';
-import { findOtherManagers, type OtherManager } from '../../watcher/other-managers.ts';
 import { keepResyncing } from '../../watcher/resync.ts';
 import { KINDS } from '../../watcher/view-keeper.ts';
 import { startClusterSecrets } from './cluster-secrets.ts';
+import { countAdds } from './counted-queue.ts';
 import { startAfterLocal } from './head-start.ts';
 import { createLocalDiscovery, startRemoteClusters } from './remote-clusters.ts';
 import { inBackground } from './in-background.ts';
+import { persistently } from './persistently.ts';
+import { reportLeftBehind } from './left-behind.ts';
+import { warnOfOtherManagers } from './other-writers.ts';
 import type { Role, Runtime } from './runtime.ts';
-
-const BEAT_MS = 3_000;
+import { startWatcherLife } from './watcher-beats.ts';
 
 /** Watches the cluster, keeps the view, enqueues what is dirty. Any number may run. */
 export async function startWatcherRole(runtime: Runtime): Promise<Role> {
-  const { config, redis } = runtime;
+  const { config } = runtime;
   const ending = new AbortController();
-  const queue = countAdds(runtime);
+  const queue = countAdds(runtime.queue, runtime.metrics.queue);
   const discovery = createLocalDiscovery(config);
   const watcher = await openWatcher(runtime, queue, discovery);
-  const stopBeating = startBeating(runtime, watcher);
-  const clusters = startAfterLocal(
-    watcher.ready,
-    () => [startClusterSecrets(runtime), startRemoteClusters(runtime, discovery)],
-    (error) =>
+  const life = startWatcherLife(runtime, watcher, queue);
+  const clusters = startAfterLocal({
+    ready: watcher.ready,
+    load: () => serviceKeys(runtime.queue),
+    start: () => [startClusterSecrets(runtime), startRemoteClusters(runtime, discovery)],
+    onError: (error) =>
       runtime.log.error(
         { error: describeError(error) },
         'linked clusters are not watched by this process: restart it',
       ),
-  );
+  });
   startBackgroundWork(runtime, watcher, queue, ending.signal);
   return {
     ready: watcher.ready,
@@ -50,11 +49,16 @@ export async function startWatcherRole(runtime: Runtime): Promise<Role> {
     ],
     stop: async () => {
       ending.abort();
-      stopBeating();
-      await Promise.all([watcher.stop(), clusters.stop()]);
-      await forgetWatcher(redis, config.redisPrefix, runtime.id).catch(() => undefined);
+      const wasLast = await life.end();
+      await Promise.all([watcher.stop(wasLast), clusters.stop()]);
     },
   };
+}
+
+/** Keys that wait or are under way, in all processes; those that back off are in nobody's way. */
+async function serviceKeys(queue: WorkQueue): Promise<number> {
+  const { waiting, prioritized, active } = await queue.counts();
+  return waiting + prioritized + active;
 }
 
 /** What goes on beside the watches: rebuilding after an outage of Redis, resyncs, other managers. */
@@ -68,10 +72,9 @@ function startBackgroundWork(
   metrics.watch.contactsFrom(() =>
     [...watcher.health().kinds].map(([kind, health]) => [kind, health.lastContactMs] as const),
   );
-  runtime.onRedisBack(() =>
-    inBackground(runtime, watcher.rebuild('the connection to Redis was lost')),
-  );
-  const inspect = (): Promise<void> => warnOfOtherManagers(runtime);
+  const rebuild = (): Promise<void> => watcher.rebuild('the connection to Redis was lost');
+  runtime.onRedisBack(() => void persistently(runtime, 'filling the view anew', rebuild));
+  const inspect = (): Promise<void> => warnOfOtherManagers(runtime, false);
   const claim = (ms: number): Promise<boolean> =>
     claimTurn(redis, config.redisPrefix, 'resync', runtime.id, ms);
   const intervalMs = config.resyncMs;
@@ -89,7 +92,9 @@ function startBackgroundWork(
       signal,
     }),
   );
-  inBackground(runtime, watcher.ready.then(inspect));
+  const look = () =>
+    Promise.all([warnOfOtherManagers(runtime, true), reportLeftBehind(runtime, signal)]);
+  inBackground(runtime, watcher.ready.then(look));
 }
 
 async function openWatcher(
@@ -99,7 +104,8 @@ async function openWatcher(
 ): Promise<LocalWatcher> {
   const { config, redis, client, clusterUid, log } = runtime;
   const prefix = config.redisPrefix;
-  const identities = createIdentityStore(redis, prefix, clusterUid);
+  const scope = viewScope(clusterUid, config.adopt);
+  const identities = createIdentityStore(redis, prefix, scope);
   return new LocalWatcher({
     client,
     queue,
@@ -107,6 +113,7 @@ async function openWatcher(
     identities,
     history: await identities.history(),
     manager: config.manager,
+    adopt: config.adopt,
     accepts: namespacePredicate({
       include: config.includeNamespaces,
       exclude: config.excludeNamespaces,
@@ -146,59 +153,4 @@ function watchReport({ log, metrics }: Runtime): WatchReport {
       if (count > 0) log.warn({ kind, count }, 'a list found changes that the watch had missed');
     },
   };
-}
-
-function countAdds({ queue, metrics }: Runtime): WorkQueue {
-  return {
-    ...queue,
-    addEvents: async (adds) => {
-      await queue.addEvents(adds);
-      metrics.queue.added(adds.length);
-    },
-    addResync: async (adds) => {
-      await queue.addResync(adds);
-      metrics.queue.added(adds.length);
-    },
-  };
-}
-
-/** Says in Redis that this watcher lives, and how its watches are; for `tether status`. */
-function startBeating(runtime: Runtime, watcher: LocalWatcher): () => void {
-  const beat = (): void => {
-    const kinds = [...watcher.health().kinds];
-    const states = Object.fromEntries(kinds.map(([kind, { state }]) => [kind, state.kind]));
-    const entry = { id: runtime.id, host: hostname(), pid: process.pid, states };
-    const { redis, clusterUid, config } = runtime;
-    beatWatcher(redis, config.redisPrefix, entry).catch(() => undefined);
-    noteClusterUid(redis, config.redisPrefix, clusterUid).catch(() => undefined);
-  };
-  const timer = setInterval(beat, BEAT_MS);
-  beat();
-  void watcher.ready.then(beat);
-  return () => clearInterval(timer);
-}
-
-async function warnOfOtherManagers(runtime: Runtime): Promise<void> {
-  const { client, config, signal } = runtime;
-  for (const found of await findOtherManagers(client, config.manager, signal)) {
-    await warnOf(runtime, found);
-  }
-}
-
-/** An Event on a Service whose workloads somebody else turns into endpoints as well. */
-async function warnOf(runtime: Runtime, found: OtherManager): Promise<void> {
-  const { client, config, events, signal } = runtime;
-  const { namespace, name } = found.key;
-  const path = `/api/v1/namespaces/${namespace}/services/${name}`;
-  const what = `get service ${formatKey(found.key)}`;
-  const service = await client.get<ApiObject>(path, { what, signal }).catch(() => null);
-  const uid = service?.metadata?.uid;
-  if (uid === undefined) return;
-  const who = found.manager === '' ? 'a writer that names no manager' : found.manager;
-  events.emit({
-    regarding: { apiVersion: 'v1', kind: 'Service', namespace, name, uid },
-    type: 'Warning',
-    reason: 'SeveralEndpointSliceManagers',
-    message: `${who} writes EndpointSlices for this Service beside ${config.manager}; endpoints may be doubled or outdated`,
-  });
 }

@@ -1,3 +1,4 @@
+import { freePort } from '../../../platform/process/free-port.ts';
 import { logged } from '../../contenders/tether.ts';
 import { startFleet, type RunningFleet } from '../../contenders/fleet.ts';
 import { untilAnswers } from '../../linked/linked-run.ts';
@@ -27,7 +28,7 @@ export const fifty: LinkedPart = {
     `every request with 401 and ${sizes.garbage} that answer with damaged JSON. Two watchers, a worker ` +
     'and a look-up process start at once; time counts from the making of the first. Meanwhile ' +
     `${sizeText(sizes.local)} local Services and workloads get their slices; the second column is that ` +
-    'alone, without any Secret.',
+    'alone: the same processes, and no Secret.',
   rows: [
     READY,
     { id: 'first', label: 'seconds until the first cluster answers', digits: 2 },
@@ -62,7 +63,8 @@ export const fifty: LinkedPart = {
   },
   alone: async (sitting, stage) => {
     const before = stage.usage.mark();
-    const fleet = await startFleet(stage, { watchers: 2, workers: 1 });
+    const lookupPorts = [await freePort()];
+    const fleet = await startFleet(stage, { watchers: 2, workers: 1, lookupPorts });
     return withRunning(fleet, async () => {
       const { rightAt } = await stage.agent.untilRight(sitting.sizes.timeoutMs);
       return { ...(await common(stage, fleet, before)), local: (rightAt - fleet.startedAt) / 1000 };
