@@ -1,9 +1,13 @@
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { describe, expect, it } from '@jest/globals';
+import {
+  ANNOTATION_CLUSTER_DOMAIN as CLUSTER_DOMAIN,
+  ANNOTATION_TRUST_DOMAIN as TRUST_DOMAIN,
+} from '../../core/names.ts';
 import { ApiDouble } from '../support/api-double.ts';
 import { blackHoleServer, clusterRig } from '../support/cluster-rig.ts';
-import { kubeconfigOf, partsOfFile } from '../support/cluster-secrets.ts';
+import { kubeconfigOf, partsOfFile, type ClusterSecretInput } from '../support/cluster-secrets.ts';
 import { eventually } from '../support/eventually.ts';
 import { html } from '../support/misbehaviours.ts';
 import { mergePatch } from '../support/objects.ts';
@@ -26,6 +30,14 @@ const config = (cluster: object = {}, user?: object): string => {
   });
 };
 const base64 = (text: string): string => Buffer.from(text).toString('base64');
+
+interface Status {
+  readonly clusters: readonly {
+    readonly secret: string;
+    readonly state: string;
+    readonly reason: string;
+  }[];
+}
 
 async function openSecret(name: string, kubeconfig: string): Promise<void> {
   await rig.put({ name, cluster: name, kubeconfig });
@@ -72,33 +84,98 @@ describe('a Secret that is right', () => {
   });
 });
 
-describe('a Secret that must be fixed is Invalid, and right within a second of the fix', () => {
-  it.each<[string, () => string, RegExp]>([
-    ['exec', () => config({}, { exec: { command: 'sh' } }), /: exec runs a program/],
-    [
-      'an expired certificate',
-      () =>
-        config(
-          {},
-          {
-            'client-certificate-data': base64(CLIENT.ended),
-            'client-key-data': base64(CLIENT.key),
-          },
-        ),
-      /expired at 2021-01-01T00:00:00Z/,
-    ],
-    ['no YAML', () => 'a: [', /not valid YAML/],
-  ])('%s', async (what, kubeconfig, why) => {
-    const name = `invalid-${what.replaceAll(' ', '-').toLowerCase()}`;
-    await openSecret(name, kubeconfig());
-    const decision = await rig.decided(name, { verdict: 'Invalid', accepted: null });
-    expect(decision.reason).toMatch(why);
-    await eventually(async () => {
-      const [event] = (await rig.events(name)).filter(({ reason }) => reason === 'ClusterInvalid');
-      expect(event?.message).toMatch(why);
-    });
-    await openSecret(name, config());
-    await rig.decided(name, { verdict: 'Accepted', reason: '' });
+/** Aliases of aliases, which are a billion entries when they are resolved. */
+const EXPLODING = Array.from({ length: 30 }, (_, at) =>
+  at === 0 ? 'a0: &a0 [x]' : `a${at}: &a${at} [*a${at - 1}, *a${at - 1}]`,
+).join('\n');
+
+const withCertificate = (certificate: string): string =>
+  config(
+    {},
+    {
+      'client-certificate-data': base64(certificate),
+      'client-key-data': base64(CLIENT.key),
+    },
+  );
+
+/** What makes a Secret wrong, and what is said of it. */
+const WRONG: readonly [what: string, input: () => Partial<ClusterSecretInput>, why: RegExp][] = [
+  [
+    'no-trust-domain',
+    () => ({ annotations: { [CLUSTER_DOMAIN]: 'a' } }),
+    /trust-domain is missing/,
+  ],
+  [
+    'empty-cluster-domain',
+    () => ({ annotations: { [TRUST_DOMAIN]: 'a', [CLUSTER_DOMAIN]: ' ' } }),
+    /cluster-domain is missing or empty/,
+  ],
+  ['no-name', () => ({ cluster: '' }), /must be the name of the cluster/],
+  ['no-data', () => ({ kubeconfig: '' }), /data\.kubeconfig is missing or empty/],
+  ['no-yaml', () => ({ kubeconfig: 'a: [' }), /not valid YAML/],
+  ['no-kubeconfig', () => ({ kubeconfig: 'x'.repeat(1_000_000) }), /YAML mapping/],
+  ['aliases', () => ({ kubeconfig: EXPLODING }), /aliases/],
+  [
+    'no-current-context',
+    () => ({ kubeconfig: config().replace('current-context: east', 'current-context: ""') }),
+    /current-context/,
+  ],
+  [
+    'dangling-context',
+    () => ({ kubeconfig: config().replace('current-context: east', 'current-context: west') }),
+    /west/,
+  ],
+  [
+    'dangling-user',
+    () => ({ kubeconfig: config().replace('user: east', 'user: nobody') }),
+    /nobody/,
+  ],
+  [
+    'exec',
+    () => ({ kubeconfig: config({}, { exec: { command: 'sh' } }) }),
+    /: exec runs a program/,
+  ],
+  [
+    'ended',
+    () => ({ kubeconfig: withCertificate(CLIENT.ended) }),
+    /expired at 2021-01-01T00:00:00Z/,
+  ],
+  [
+    'not-yet',
+    () => ({ kubeconfig: withCertificate(CLIENT.notYet) }),
+    /not valid before 2120-01-01T00:00:00Z/,
+  ],
+];
+
+describe('a Secret that must be fixed is Invalid', () => {
+  it('with one clear reason in registry, Event, log and status, and is right once it is fixed', async () => {
+    for (const [name, input] of WRONG) await rig.put({ name, cluster: name, ...input() });
+    for (const [name, , why] of WRONG) {
+      const decision = await rig.decided(name, { verdict: 'Invalid', accepted: null });
+      const { reason } = decision;
+      expect([name, reason]).toEqual([name, expect.stringMatching(why)]);
+      expect(reason).not.toContain('\n');
+      await eventually(async () => {
+        const events = (await rig.events(name)).filter((one) => one.reason === 'ClusterInvalid');
+        expect(events.map(({ message }) => message)).toEqual([expect.stringContaining(reason)]);
+      });
+      const said = rig.worker.stdout() + rig.watcher.stdout();
+      const lines = said
+        .split('\n')
+        .filter((line) => line.includes(JSON.stringify(reason).slice(1, -1)));
+      expect([name, lines.length]).toEqual([name, 1]);
+    }
+    const args = ['status', '-o', 'json', '--redis-prefix', rig.prefix];
+    const shown = (JSON.parse((await runTether(args)).stdout) as Status).clusters;
+    for (const [name, , why] of WRONG) {
+      const [one, ...more] = shown.filter(({ secret }) => secret === `${rig.ns}/${name}`);
+      expect([name, one?.state, more]).toEqual([name, 'Invalid', []]);
+      expect(one?.reason).toMatch(why);
+    }
+    await Promise.all(WRONG.map(([name]) => openSecret(name, config())));
+    for (const [name] of WRONG) await rig.decided(name, { verdict: 'Accepted', reason: '' });
+    await Promise.all(WRONG.map(([name]) => rig.drop(name)));
+    for (const [name] of WRONG) await rig.forgotten(name);
   });
 });
 
@@ -135,6 +212,16 @@ describe('a cluster that does not answer as it should is Unreachable (report 111
     expect(later?.since).toBeLessThan((later?.nextTryAt ?? 0) - 2_000);
   });
 
+  it('and a fix does not wait for the next try', async () => {
+    await openSecret('patient', config({ server: 'https://127.0.0.1:1' }));
+    const decision = await rig.decided('patient', { verdict: 'Unreachable' });
+    // As after a long outage.
+    const nextTryAt = (await rig.registry.now()) + 3_600_000;
+    await rig.registry.decide({ ...decision, attempts: 50, nextTryAt });
+    await openSecret('patient', config());
+    await rig.decided('patient', { verdict: 'Accepted', reason: '', attempts: 0 });
+  });
+
   it('with a web page in its place', async () => {
     const server = createServer((request, response) =>
       html(200)(request, response, () => undefined),
@@ -150,10 +237,19 @@ describe('a cluster that does not answer as it should is Unreachable (report 111
     }
   });
 
-  it('with silence', async () => {
+  it('with silence, to the connection or to the question', async () => {
     const hole = await blackHoleServer();
-    const server = `https://127.0.0.1:${hole.port}`;
-    await unreachable('silent', config({ server }), /no connection could be made in time/);
+    const [mute, deaf] = [`https://127.0.0.1:${hole.port}`, `http://127.0.0.1:${hole.port}`];
+    await Promise.all([
+      unreachable('mute', config({ server: mute }), /no connection could be made in time/),
+      unreachable(
+        'deaf',
+        kubeconfigOf({ cluster: { server: deaf } }),
+        /gave no answer within 10 s: is a firewall between/,
+      ),
+    ]);
+    await rig.drop('mute');
+    await rig.drop('deaf');
   });
 
   it('and a fix cuts the try that is under way (report 74)', async () => {

@@ -2,7 +2,7 @@ import { createServer, type Server } from 'node:net';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { LABEL_SERVICE_NAME } from '../../core/names.ts';
-import { api, apiOk } from '../support/api.ts';
+import { api, apiOk, type ApiOptions } from '../support/api.ts';
 import { kubeconfigOf, partsOfFile, putSecret, secretPath } from '../support/cluster-secrets.ts';
 import { openEventStream, type EventStream } from '../support/event-stream.ts';
 import { eventually } from '../support/eventually.ts';
@@ -12,6 +12,7 @@ import { freshNamespace } from '../support/namespaces.ts';
 import { createService, mergePatch, remove, servicePath } from '../support/objects.ts';
 import { runTether, spawnTether, type TetherProcess } from '../support/processes.ts';
 import { remotePlanes } from '../support/remote-planes.ts';
+import { fromRun } from '../support/run.ts';
 
 /* Look-ups end to end: a real API server, another one that is linked to it, real processes. */
 
@@ -50,20 +51,25 @@ afterEach(async () => {
   await api('DELETE', `/api/v1/namespaces/${ns}`, undefined, remote());
 });
 
-async function link(cluster: string): Promise<void> {
-  const kubeconfig = kubeconfigOf(partsOfFile(remotes[0] ?? ''));
-  await putSecret({ namespace: ns, name: cluster, cluster, kubeconfig });
+const link = (cluster: string): Promise<void> => linkBy(cluster, cluster, remotes[0] ?? '');
+
+/** Links the cluster of a kubeconfig by a Secret of this name. */
+async function linkBy(name: string, cluster: string, file: string): Promise<void> {
+  await putSecret({ namespace: ns, name, cluster, kubeconfig: kubeconfigOf(partsOfFile(file)) });
 }
 
 /** `web` of the linked cluster, with these addresses. */
-async function putWeb(...addresses: string[]): Promise<void> {
+const putWeb = (...addresses: string[]): Promise<void> => putWebOf(remote(), addresses);
+
+/** The same of any cluster; none: the one that is served. */
+async function putWebOf(where: ApiOptions, addresses: readonly string[]): Promise<void> {
   const service = `/api/v1/namespaces/${ns}/services`;
-  if ((await api('GET', `${service}/web`, undefined, remote())).status === 404) {
+  if ((await api('GET', `${service}/web`, undefined, where)).status === 404) {
     const spec = { ports: [{ name: 'http', port: 80 }] };
-    await apiOk('POST', service, { metadata: { name: 'web' }, spec }, remote());
+    await apiOk('POST', service, { metadata: { name: 'web' }, spec }, where);
   }
   const path = `/apis/discovery.k8s.io/v1/namespaces/${ns}/endpointslices`;
-  const there = (await api('GET', `${path}/web-1`, undefined, remote())).status === 200;
+  const there = (await api('GET', `${path}/web-1`, undefined, where)).status === 200;
   const targetRef = { kind: 'ExternalWorkload', namespace: ns, name: 'vm' };
   const slice = {
     metadata: { name: 'web-1', labels: { [LABEL_SERVICE_NAME]: 'web' } },
@@ -72,7 +78,7 @@ async function putWeb(...addresses: string[]): Promise<void> {
     endpoints: addresses.map((address) => ({ addresses: [address], targetRef })),
   };
   const [method, at] = there ? ['PUT', `${path}/web-1`] : ['POST', path];
-  await apiOk(method, at, slice, remote());
+  await apiOk(method, at, slice, where);
 }
 
 async function putWorkload(): Promise<void> {
@@ -93,8 +99,29 @@ async function get(path: string) {
   return { status: response.status, body };
 }
 
+/** Asks without a pause; `wrong` are the answers that were no 200, or lacked the address. */
+async function askUntil(signal: AbortSignal, path: string, address: string) {
+  const wrong: unknown[] = [];
+  let times = 0;
+  for (; !signal.aborted; times++) {
+    const answer = await get(path);
+    const found = JSON.stringify(answer.body['endpoints'] ?? []).includes(`"${address}"`);
+    if (answer.status !== 200 || !found) wrong.push(answer);
+  }
+  return { times, wrong };
+}
+
 const becomes = (path: string, status: number, body: object) =>
   eventually(async () => expect(await get(path)).toMatchObject({ status, body }));
+
+/** What `web` of the cluster east has, and that nothing about it is in doubt. */
+const addressesBecome = (...addresses: string[]): Promise<void> =>
+  eventually(async () => {
+    const { body } = await get(pathOf('east'));
+    const endpoints = (body['endpoints'] ?? []) as readonly { readonly address: string }[];
+    const found = endpoints.map(({ address }) => address).toSorted();
+    expect({ found, stale: body['stale'] }).toEqual({ found: addresses, stale: false });
+  });
 
 async function watch(path: string): Promise<EventStream> {
   const stream = await openEventStream(`${url}${path}?watch=true`);
@@ -104,6 +131,8 @@ async function watch(path: string): Promise<EventStream> {
 
 describe('a cluster that a Secret links', () => {
   test('is looked up, followed, and gone with its Secret (report 70)', async () => {
+    // Unless told otherwise it answers this machine alone.
+    expect(new URL(url).hostname).toBe('127.0.0.1');
     await putWeb('192.0.2.1');
     await putWorkload();
     expect((await get(pathOf('east'))).status).toBe(404);
@@ -130,6 +159,37 @@ describe('a cluster that a Secret links', () => {
     );
     await stream.ended;
     await becomes(pathOf('east'), 404, { code: 'ClusterNotFound' });
+  });
+
+  test('goes over to the Secret that waited for its name, and no look-up fails meanwhile', async () => {
+    await putWeb('192.0.2.1');
+    await putWebOf({}, ['192.0.2.1', '192.0.2.9']);
+    // Of two that are equally old the name decides.
+    await linkBy('first', 'east', remotes[0] ?? '');
+    await linkBy('second', 'east', fromRun('kubeconfig'));
+    const refused = [{ secret: `${ns}/second` }];
+    await becomes('/v1/clusters/east', 200, { state: 'Ready', secret: `${ns}/first`, refused });
+    await becomes(pathOf('east'), 200, { endpoints: [{ address: '192.0.2.1' }] });
+    const stream = await watch(pathOf('east'));
+    await stream.until(({ event }) => event === 'full');
+
+    const asking = new AbortController();
+    const asked = askUntil(asking.signal, pathOf('east'), '192.0.2.1');
+    try {
+      await remove(secretPath(ns, 'first'));
+      await addressesBecome('192.0.2.1', '192.0.2.9');
+      await becomes('/v1/clusters/east', 200, { state: 'Ready', secret: `${ns}/second` });
+      // It is the other cluster that is followed now.
+      await putWebOf({}, ['192.0.2.1', '192.0.2.7']);
+      await addressesBecome('192.0.2.1', '192.0.2.7');
+      await stream.until(({ data }) => JSON.stringify(data).includes('192.0.2.7'));
+    } finally {
+      asking.abort();
+    }
+    const { times, wrong } = await asked;
+    expect(wrong).toEqual([]);
+    expect(times).toBeGreaterThan(10);
+    expect(stream.events.map(({ event }) => event)).not.toContain('gone');
   });
 
   test('is looked up by the names of local Services', async () => {

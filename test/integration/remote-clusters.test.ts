@@ -1,6 +1,5 @@
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
-import { Redis } from 'ioredis';
 import { describeCluster, type ClusterWatch } from '../../core/cluster.ts';
 import { LABEL_SERVICE_NAME } from '../../core/names.ts';
 import {
@@ -11,17 +10,21 @@ import {
   createClusterRegistry,
   type ClusterRegistry,
 } from '../../platform/redis/clusters/registry.ts';
+import type { RedisClient } from '../../platform/redis/client.ts';
+import { ApiDouble } from '../support/api-double.ts';
 import { api, apiOk } from '../support/api.ts';
+import { blackHoleServer } from '../support/cluster-rig.ts';
 import { kubeconfigOf, partsOfFile, putSecret, secretPath } from '../support/cluster-secrets.ts';
 import { compact, etcdOf } from '../support/etcd.ts';
 import { eventually } from '../support/eventually.ts';
 import { openFleet, type Fleet } from '../support/fleet.ts';
 import { kubectl } from '../support/kubectl.ts';
+import { answer } from '../support/misbehaviours.ts';
 import { freshNamespace } from '../support/namespaces.ts';
-import { remove } from '../support/objects.ts';
+import { createService, createWorkload, endpointsOf, remove } from '../support/objects.ts';
 import { startTcpProxy, type TcpProxy } from '../support/proxy.ts';
+import { keysOf, openRedis } from '../support/redis.ts';
 import { remotePlanes } from '../support/remote-planes.ts';
-import { fromRun } from '../support/run.ts';
 
 /* Linked clusters end to end: Secrets on one real API server, the clusters two more, real processes. */
 
@@ -30,7 +33,7 @@ const CRD = join(import.meta.dirname, '../../infra/crd/externalworkloads.yaml');
 const remotes = remotePlanes(2);
 let ns = '';
 let fleet: Fleet;
-let redis: Redis;
+let redis: RedisClient;
 let registry: ClusterRegistry;
 let options: string[];
 /** A namespace on the remote clusters. */
@@ -40,7 +43,7 @@ let shops = 0;
 beforeAll(async () => {
   const [east = ''] = remotes;
   await kubectl(['apply', '--server-side', '--force-conflicts', '-f', CRD], '', east);
-  redis = new Redis(fromRun('redisUrl'));
+  redis = openRedis();
 });
 afterAll(() => redis.disconnect());
 beforeEach(async () => {
@@ -67,17 +70,23 @@ interface Way {
   /** Another port of the loopback than the API server's own. */
   readonly port?: number;
   readonly token?: string;
+  /** A comment, which makes another content of the same. */
+  readonly note?: string;
 }
 
-async function link(name: string, kubeconfig: string, { port, token }: Way = {}): Promise<void> {
+async function link(name: string, kubeconfig: string, way: Way = {}): Promise<void> {
+  const { port, token, note = '' } = way;
   const { cluster, user } = partsOfFile(kubeconfig);
   const server = port === undefined ? cluster['server'] : `https://127.0.0.1:${port}`;
   const text = kubeconfigOf({
     cluster: { ...cluster, server },
     user: token === undefined ? user : { token },
   });
-  await putSecret({ namespace: ns, name, cluster: name, kubeconfig: text });
+  await putSecret({ ...named(name), kubeconfig: `${text}# ${note}\n` });
 }
+
+/** A Secret of this run's namespace that links the cluster of its own name. */
+const named = (name: string) => ({ namespace: ns, name, cluster: name });
 
 async function putWeb(
   kubeconfig: string,
@@ -185,10 +194,45 @@ describe('clusters of real API servers', () => {
     await remove(secretPath(ns, 'east'));
     await eventually(() => expect(proxy.open).toBe(0));
     await eventually(async () => {
-      const keys = await redis.keys(`{${fleet.prefix}:cluster:*`);
+      const keys = await keysOf(redis, `{${fleet.prefix}:cluster:*`);
       expect(keys).toEqual([]);
     });
     await proxy.close();
+  });
+});
+
+describe('clusters that are no good', () => {
+  it('hold up neither the start of a watcher, nor slices here, nor the others', async () => {
+    const [east = ''] = remotes;
+    options = [...options, '--clusters-allow-insecure-tls', 'true'];
+    // So many that to wait for one after the other would take longer than the test does.
+    const holes = await Promise.all(Array.from({ length: 6 }, () => blackHoleServer()));
+    for (const [nth, hole] of holes.entries()) {
+      const cluster = { server: `http://127.0.0.1:${hole.port}` };
+      await putSecret({ ...named(`hole-${nth}`), kubeconfig: kubeconfigOf({ cluster }) });
+    }
+    const stranger = await ApiDouble.start();
+    const garbage = await ApiDouble.start();
+    garbage.misbehave(answer(200, '{"items": 5', { 'content-type': 'application/json' }));
+    try {
+      await putSecret({ ...named('stranger'), kubeconfig: stranger.kubeconfig('nobody') });
+      await putSecret({ ...named('garbage'), kubeconfig: garbage.kubeconfig() });
+      await putWeb(east, 'web-1', [at('10.1.0.1')]);
+      await link('east', east);
+      await createService(ns, 'here');
+      await createWorkload(ns, 'vm', 'here');
+      await startWatcher();
+      await eventually(async () => expect(await endpointsOf(ns, 'here')).toHaveLength(1));
+      await ipsBecome('east', ['10.1.0.1']);
+      await eventually(async () => {
+        for (const name of ['stranger', 'garbage']) {
+          const verdict = (await registry.decision(`${ns}/${name}`))?.verdict;
+          expect([name, verdict]).toEqual([name, 'Unreachable']);
+        }
+      });
+    } finally {
+      await Promise.all([stranger.close(), garbage.close()]);
+    }
   });
 });
 
@@ -216,14 +260,75 @@ describe('a token that is rotated', () => {
   });
 });
 
-describe('a cluster that is out of reach for a while', () => {
+/** Connections of a client: three watches, and two for requests at most. */
+const ONE_SET = 5;
+
+describe('a cluster that is reached through a proxy', () => {
   let proxy: TcpProxy;
   beforeEach(async () => {
     proxy = await startTcpProxy(portOf(remotes[0] ?? ''));
   });
   afterEach(() => proxy.close());
 
-  it('is told to be stale, keeps its answers, and is right again afterwards (report 87)', async () => {
+  it('has one set of watches after a hundred contents, and none after the end (report 77)', async () => {
+    const [east = ''] = remotes;
+    const { port } = proxy;
+    await startWatcher();
+    await putWeb(east, 'web-1', [at('10.1.0.1')]);
+    await link('east', east, { port });
+    const first = await watchBecomes('east', { healthy: true });
+    for (let times = 0; times < 100; times++) await link('east', east, { port, note: `${times}` });
+    await eventually(async () => {
+      const decision = await registry.decision(`${ns}/east`);
+      const serving = (await registry.watches()).get('east')?.serving ?? 0;
+      expect(serving).toBeGreaterThan(first.serving);
+      expect(decision?.accepted?.generation).toBe(serving);
+      expect(proxy.open).toBeLessThanOrEqual(ONE_SET);
+    });
+    const standing = await watchesOf(east);
+    expect(proxy.open).toBeGreaterThanOrEqual(3);
+    await remove(secretPath(ns, 'east'));
+    await eventually(() => expect(proxy.open).toBe(0));
+    await eventually(async () => expect(await watchesOf(east)).toBeLessThanOrEqual(standing - 3));
+  });
+
+  it('comes back with a new token when the one before had died, and refuses none after that (report 65)', async () => {
+    const [east = ''] = remotes;
+    const { port } = proxy;
+    await startWatcher();
+    await putWeb(east, 'web-1', [at('10.1.0.1')]);
+    const dying = await newToken(east, 'first');
+    await link('east', east, { port, token: dying });
+    await ipsBecome('east', ['10.1.0.1']);
+    const before = await watchBecomes('east', { healthy: true });
+    const account = `/api/v1/namespaces/${shop}/serviceaccounts/first`;
+    await apiOk('DELETE', account, undefined, { kubeconfig: east });
+    // An API server takes a token that it has seen for ten more seconds.
+    await eventually(async () => {
+      const { status } = await api('GET', '/api', undefined, { kubeconfig: east, token: dying });
+      expect(status).toBe(401);
+    });
+    proxy.cut();
+    proxy.restore();
+    const reason = expect.stringMatching('401') as unknown as string;
+    await watchBecomes('east', { serving: before.serving, healthy: false, reason });
+    expect(await ipsOf('east')).toEqual(['10.1.0.1']);
+    await putWeb(east, 'web-1', [at('10.1.0.2')]);
+    await link('east', east, { port, token: await newToken(east, 'second') });
+    await ipsBecome('east', ['10.1.0.2']);
+    await watchBecomes('east', { healthy: true, reason: '' });
+    await eventually(() => expect(proxy.open).toBeLessThanOrEqual(ONE_SET));
+    const refused = await refusalsOf(east);
+    expect(refused).toBeGreaterThan(0);
+    // Its first tries would come within a second of one another.
+    const { at: told } = await watchBecomes('east', { healthy: true });
+    await eventually(async () =>
+      expect((await registry.watches()).get('east')?.at).toBeGreaterThan(told + 3_000),
+    );
+    expect(await refusalsOf(east)).toBe(refused);
+  });
+
+  it('is told to be stale while that cuts, keeps its answers, and is right again afterwards (report 87)', async () => {
     const [east = ''] = remotes;
     await startWatcher();
     await putWeb(east, 'web-1', [at('10.1.0.1')]);
@@ -330,6 +435,26 @@ describe('the served cluster', () => {
     await eventually(async () => expect((await registry.watches()).has('.local')).toBe(false));
   });
 });
+
+/** Sum of a metric of an API server over the series that match. */
+async function metricOf(kubeconfig: string, series: RegExp): Promise<number> {
+  const { body } = await api('GET', '/metrics', undefined, { kubeconfig });
+  const lines = String(body)
+    .split('\n')
+    .filter((line) => series.test(line));
+  return lines.reduce((sum, line) => sum + Number(line.split(' ').at(-1)), 0);
+}
+
+/** Watches of the three kinds that stand, whoever's. */
+const watchesOf = (kubeconfig: string): Promise<number> =>
+  metricOf(
+    kubeconfig,
+    /^apiserver_longrunning_requests\{.*resource="(services|endpointslices|externalworkloads)".*verb="WATCH"/,
+  );
+
+/** Requests whose credentials it did not take. */
+const refusalsOf = (kubeconfig: string): Promise<number> =>
+  metricOf(kubeconfig, /^authentication_attempts\{result="(error|failure)"\}/);
 
 function portOf(kubeconfig: string): number {
   return Number(new URL(String(partsOfFile(kubeconfig).cluster['server'])).port);

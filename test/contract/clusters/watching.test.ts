@@ -1,7 +1,8 @@
 import { afterEach, describe, expect, it } from '@jest/globals';
 import type { ApiObject } from '../../../core/api-objects.ts';
+import { describeCluster } from '../../../core/cluster.ts';
 import { LOCAL_CLUSTER } from '../../../core/names.ts';
-import { createKubeClient } from '../../../platform/kube/client.ts';
+import { createKubeClient, type KubeClient } from '../../../platform/kube/client.ts';
 import { staticCredentials } from '../../../platform/kube/credentials.ts';
 import { createClusterViewReader } from '../../../platform/redis/clusters/cluster-view-reader.ts';
 import { DOUBLE_TOKEN } from '../../support/api-double.ts';
@@ -172,6 +173,46 @@ describe('a cluster that lacks a kind', () => {
     await rig.link('east', east);
     const reason = expect.stringMatching('endpointslices of cluster east') as unknown as string;
     await rig.watchBecomes('east', { serving: 0, healthy: false, reason });
+  });
+});
+
+describe('a list that takes longer than it may', () => {
+  it('leaves its cluster unknown, rather than empty, and is taken in when it comes (report 73)', async () => {
+    const east = await rig.cluster();
+    east.put('services', webService());
+    east.put('endpointslices', webSlice('web-1', ['10.1.0.1']));
+    const gate = held();
+    let lists = 0;
+    east.misbehave((request, response, proceed) => {
+      if (request.url?.includes('endpointslices') !== true) return proceed();
+      lists += 1;
+      gate.behaviour(request, response, proceed);
+    });
+    const credentials = staticCredentials({ authorization: `Bearer ${DOUBLE_TOKEN}` });
+    const client = createKubeClient({ server: east.url, insecure: false, credentials });
+    const impatient: KubeClient = {
+      ...client,
+      list: (path, options) => client.list(path, { ...options, timeoutMs: 1_000 }),
+    };
+    rig.watcher({ connect: () => Promise.resolve(impatient) });
+    const generation = await rig.link('east', east);
+    const seen = new Set<number>();
+    // The time limit of the first one is over, and a second one hangs as well.
+    await eventually(async () => {
+      seen.add((await rig.read('east')).generation);
+      expect(lists).toBeGreaterThan(1);
+    });
+    const reason = expect.stringMatching('endpointslices of cluster east') as unknown as string;
+    const watch = await rig.watchBecomes('east', { serving: 0, healthy: false, reason });
+    const decision = await rig.registry.decision('tether/east');
+    if (decision === null) throw new Error('there is no decision');
+    const { state, answers } = describeCluster(decision, watch, watch.at);
+    expect({ state, answers }).toEqual({ state: 'Unreachable', answers: false });
+    expect([...seen]).toEqual([0]);
+    gate.release();
+    east.misbehave(undefined);
+    expect(await rig.becomes('east', ['10.1.0.1'])).toMatchObject({ generation });
+    await rig.watchBecomes('east', { serving: generation, healthy: true, reason: '' });
   });
 });
 
