@@ -1,4 +1,4 @@
-import type { CpuShares, GrowthResult } from '../scenarios/growth.ts';
+import { CHURN, type CpuShares, type GrowthResult } from '../scenarios/growth.ts';
 import { format, table, wrap } from './markdown.ts';
 
 /** Two tables for each group of cases, as Markdown: what is held, and what work costs. */
@@ -11,7 +11,8 @@ export function renderGrowth(machine: string, results: readonly GrowthResult[]):
         columns.map(([head]) => head),
         ...rows.map((row) => columns.map(([, cell]) => cell(row))),
       ]);
-    return `### By ${group}\n\n${tableOf([...SHAPE, ...HELD])}\n\n${tableOf([...SHAPE, ...WORK])}`;
+    const shape = group === CHURN ? [...SHAPE, FLIPS] : SHAPE;
+    return `### By ${group}\n\n${tableOf([...shape, ...HELD])}\n\n${tableOf([...shape, ...WORK])}`;
   });
   return [machine, wrap(LEGEND), ...tables].join('\n\n');
 }
@@ -28,6 +29,8 @@ const SHAPE: readonly TableColumn[] = [
   ['namespaces', ({ namespaces }) => format(namespaces, 0)],
   ['watchers + workers', ({ watchers, workers }) => `${watchers} + ${workers}`],
 ];
+
+const FLIPS: TableColumn = ['flips a second', ({ perSecond }) => format(perSecond, 0)];
 
 const HELD: readonly TableColumn[] = [
   ['load, s', ({ loadSeconds }) => format(loadSeconds, 1)],

@@ -21,6 +21,8 @@ export interface GrowthCase {
   readonly namespaces: number;
   readonly watchers: number;
   readonly workers: number;
+  /** Flips of readiness a second, while their cost is measured. */
+  readonly perSecond: number;
 }
 
 /** What a case came to. */
@@ -61,8 +63,10 @@ export interface GrowthSizes {
   readonly quick: boolean;
 }
 
-const FLIPS = { perSecond: 20, seconds: 10 };
-const QUICK_FLIPS = { perSecond: 20, seconds: 0.5 };
+const FLIP_SECONDS = 10;
+const QUICK_FLIP_SECONDS = 0.5;
+/** The group that varies how much happens. */
+export const CHURN = 'flips a second';
 const IDLE_MS = 6_000;
 const QUICK_IDLE_MS = 200;
 const BYTES_PER_MIB = 1024 * 1024;
@@ -92,7 +96,7 @@ export async function growth(sitting: Sitting, sizes: GrowthSizes): Promise<Grow
 
 /** What is to be measured; each group varies one thing. */
 export function casesFor({ services, per, quick }: GrowthSizes): GrowthCase[] {
-  const base = { group: 'size', namespaces: 10, watchers: 1, workers: 1 };
+  const base = { group: 'size', namespaces: 10, watchers: 1, workers: 1, perSecond: 20 };
   if (quick) {
     return [{ ...base, services: 20, per: 2, namespaces: 2 }];
   }
@@ -110,6 +114,7 @@ export function casesFor({ services, per, quick }: GrowthSizes): GrowthCase[] {
       namespaces: 1,
     })),
     ...[1, 100, 1000].map((namespaces) => ({ ...usual, group: 'namespaces', namespaces })),
+    ...[10, 50, 200, 400].map((perSecond) => ({ ...usual, group: CHURN, perSecond })),
     ...[1, 2, 3].map((watchers) => ({ ...usual, group: 'watchers', watchers })),
     ...[1, 2, 4].map((workers) => ({ ...usual, group: 'workers', workers })),
   ];
@@ -137,7 +142,8 @@ async function measure(
     const idle = await idleCpu(usage, quick ? QUICK_IDLE_MS : IDLE_MS);
     const resync = await measureResync(stage, fleet, services, timeoutMs);
     const flips = await measureFlips(stage, fleet, {
-      ...(quick ? QUICK_FLIPS : FLIPS),
+      perSecond: one.perSecond,
+      seconds: quick ? QUICK_FLIP_SECONDS : FLIP_SECONDS,
       timeoutMs,
     });
     const listMiB = (await agent.listBytes(LISTED)) / BYTES_PER_MIB;

@@ -42,7 +42,14 @@ describe('the cases of growth', () => {
   it('vary one thing a group', () => {
     const cases = casesFor({ services: undefined, per: undefined, quick: false });
     expect(new Set(cases.map(({ group }) => group))).toEqual(
-      new Set(['size', 'workloads of one Service', 'namespaces', 'watchers', 'workers']),
+      new Set([
+        'size',
+        'workloads of one Service',
+        'namespaces',
+        'flips a second',
+        'watchers',
+        'workers',
+      ]),
     );
     const sizes = cases.filter(({ group }) => group === 'size');
     expect(sizes.map(({ services }) => services)).toEqual([1000, 5000, 20_000]);
