@@ -1,4 +1,4 @@
-import type { Redis } from 'ioredis';
+import type { RedisClient } from '../platform/redis/client.ts';
 import type { ClusterDescription } from '../core/cluster.ts';
 import { describeSecrets } from '../core/cluster-snapshot.ts';
 import { describeError } from '../core/errors.ts';
@@ -11,7 +11,9 @@ import type { FailedJob, QueueCounts } from '../platform/redis/queue/inspect.ts'
 import { openQueue } from '../platform/redis/queue/work-queue.ts';
 import { createStuckKeys } from '../platform/redis/stuck.ts';
 import { failuresKey } from '../platform/redis/view/keys.ts';
+import { waitingBeats, type WaitingWorker } from '../platform/redis/waiting-workers.ts';
 import { liveWatchers, type WatcherBeat } from '../platform/redis/watchers.ts';
+import { findLeftBehind, servedByAny, type LeftBehind } from '../watcher/left-behind.ts';
 import { findOtherManagers } from '../watcher/other-managers.ts';
 import { withKube } from './roles/clients.ts';
 
@@ -21,6 +23,8 @@ export interface StatusReport {
   /** Keys that failed again and again, with the number of failures in a row. */
   readonly stuck: readonly { readonly key: string; readonly failures: number }[];
   readonly watchers: readonly WatcherBeat[];
+  /** Workers that take no keys, as the API server does not answer them. */
+  readonly waitingWorkers: readonly WaitingWorker[];
   /** One entry a cluster Secret; of several for one cluster its owner's comes first. */
   readonly clusters: readonly ClusterDescription[];
   /** By Redis' clock, ms: what the times of `clusters` are to be compared with. */
@@ -31,6 +35,8 @@ export interface StatusReport {
   readonly otherManagers:
     | readonly { readonly service: string; readonly manager: string; readonly slices: number }[]
     | null;
+  /** Slices of ours in namespaces that no watcher serves; null where no watcher lives, or as above. */
+  readonly leftBehind: readonly LeftBehind[] | null;
   /** Why `otherManagers` is not known: the rest of the report needs no API server. */
   readonly otherManagersError: string | null;
 }
@@ -43,7 +49,7 @@ const REFUSED_SHOWN = 10;
  */
 export async function collectStatus(
   config: Config,
-  redis: Redis,
+  redis: RedisClient,
   log: Logger,
   signal: AbortSignal,
 ): Promise<StatusReport> {
@@ -53,7 +59,8 @@ export async function collectStatus(
     queue: openQueue({ name, prefix, log, redis }),
   }));
   try {
-    const [counts, refused, stuck, watchers, linked, others] = await Promise.all([
+    const watching = liveWatchers(redis, prefix);
+    const [counts, refused, stuck, watchers, waiting, linked, others] = await Promise.all([
       Promise.all(queues.map(async ({ name, queue }) => [name, await queue.counts()] as const)),
       Promise.all(
         queues.map(async ({ name, queue }) =>
@@ -61,15 +68,17 @@ export async function collectStatus(
         ),
       ),
       readStuck(redis, prefix),
-      liveWatchers(redis, prefix),
+      watching,
+      waitingBeats(redis, prefix).live(),
       createClusterRegistry(redis, prefix).snapshot(),
-      readOthers(config, signal),
+      readCluster(config, watching, signal),
     ]);
     return {
       queues: Object.fromEntries(counts) as Record<QueueName, QueueCounts>,
       refused: refused.flat(),
       stuck,
-      watchers: watchers.toSorted((a, b) => (a.id < b.id ? -1 : 1)),
+      watchers: watchers.toSorted(byId),
+      waitingWorkers: waiting.toSorted(byId),
       clusters: describeSecrets(linked),
       now: linked.now,
       ...others,
@@ -79,7 +88,11 @@ export async function collectStatus(
   }
 }
 
-async function readStuck(redis: Redis, prefix: string): Promise<StatusReport['stuck']> {
+function byId(a: { readonly id: string }, b: { readonly id: string }): number {
+  return a.id < b.id ? -1 : 1;
+}
+
+async function readStuck(redis: RedisClient, prefix: string): Promise<StatusReport['stuck']> {
   const keys = (await createStuckKeys(redis, prefix).list()).toSorted();
   return Promise.all(
     keys.map(async (text) => {
@@ -90,20 +103,29 @@ async function readStuck(redis: Redis, prefix: string): Promise<StatusReport['st
   );
 }
 
-async function readOthers(
+type ClusterPart = Pick<StatusReport, 'otherManagers' | 'leftBehind' | 'otherManagersError'>;
+
+/** What the API server alone knows. */
+async function readCluster(
   config: Config,
+  watching: Promise<readonly WatcherBeat[]>,
   signal: AbortSignal,
-): Promise<Pick<StatusReport, 'otherManagers' | 'otherManagersError'>> {
+): Promise<ClusterPart> {
+  const filters = (await watching).map(({ filter }) => filter);
+  const { manager: ours } = config;
   try {
-    const found = await withKube(config, (client) =>
-      findOtherManagers(client, config.manager, signal),
+    const [found, leftBehind] = await withKube(config, (client) =>
+      Promise.all([
+        findOtherManagers(client, ours, signal),
+        filters.length === 0 ? null : findLeftBehind(client, ours, servedByAny(filters), signal),
+      ]),
     );
     const otherManagers = found
       .map(({ key, manager, slices }) => ({ service: formatKey(key), manager, slices }))
       .toSorted((a, b) => (`${a.service} ${a.manager}` < `${b.service} ${b.manager}` ? -1 : 1));
-    return { otherManagers, otherManagersError: null };
+    return { otherManagers, leftBehind, otherManagersError: null };
   } catch (error) {
     signal.throwIfAborted();
-    return { otherManagers: null, otherManagersError: describeError(error) };
+    return { otherManagers: null, leftBehind: null, otherManagersError: describeError(error) };
   }
 }

@@ -6,6 +6,9 @@ export interface BackoffBounds {
   readonly capMs: number;
 }
 
+/** Of a key that fails: from 50 ms to a minute (docs/queue.md, guarantee 4). */
+export const KEY_BACKOFF: BackoffBounds = { baseMs: 50, capMs: 60_000 };
+
 /**
  * How long to wait, in whole milliseconds, after `failures` failures in a row (1 after the first).
  *

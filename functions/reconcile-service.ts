@@ -1,10 +1,11 @@
-import { backoffMs } from '../core/backoff.ts';
+import { backoffMs, KEY_BACKOFF } from '../core/backoff.ts';
 import { LockLostError, ShutdownError, TetherError, UnreachableError } from '../core/errors.ts';
 import { formatKey, type ObjectKey } from '../core/object-key.ts';
 import type { LeftOut, Outcome, ReconcileResult } from '../core/outcome.ts';
 import type { ServiceRecord, SliceRecord } from '../core/records.ts';
 import type { EndpointApi } from '../platform/kube/endpoint-api.ts';
 import type { ServiceView, Verdict, World } from '../platform/redis/view/service-view.ts';
+import { excuseOutage, OUTAGE_RETRY_MS, type OutageWatch } from './api-gate.ts';
 import { applyPlan, type ApplyResult, type WriteProblem } from './apply-plan.ts';
 import { acquireLease, type Lease, type LeaseAnswer } from './lease.ts';
 import { planSlices } from './plan/plan-slices.ts';
@@ -23,6 +24,8 @@ export interface ReconcileDeps {
   readonly random: () => number;
   /** A token that nobody else has. */
   readonly token: () => string;
+  /** Tells an outage of the API server from a failure of the key. Without it all failures are the key's. */
+  readonly outages?: OutageWatch;
 }
 
 export interface RunReport {
@@ -46,8 +49,13 @@ const MAX_ROUNDS = 5;
 const LOCKED_RETRY_MS = 200;
 /** Without Redis nobody can count; a key is put off as after so many failures (0.4 to 0.8 s). */
 const NO_REDIS_FAILURES = 5;
-/** Failures in a row wait from 50 ms to a minute (docs/queue.md, guarantee 4). */
-const FAILURE_BACKOFF = { baseMs: 50, capMs: 60_000 } as const;
+/** Reading live now would be two lists a key, of a server that has just come back. */
+const NOT_MARKED_YET: Outcome = {
+  kind: 'retry',
+  afterMs: OUTAGE_RETRY_MS,
+  failure: false,
+  reason: 'the view is not marked as in sync again after an outage of the API server',
+};
 
 /**
  * Makes the slices of one Service what they should be: takes the key's lock, reads the state, plans,
@@ -70,7 +78,7 @@ export async function reconcileService(
     answer = await acquireLease({ key, token, read, view, signal, ...clock });
   } catch (cause) {
     const error = new UnreachableError(`take the lock of ${formatKey(key)}`, cause);
-    const afterMs = backoffMs(NO_REDIS_FAILURES, FAILURE_BACKOFF, random);
+    const afterMs = backoffMs(NO_REDIS_FAILURES, KEY_BACKOFF, random);
     return { kind: 'retry', afterMs, failure: true, reason: error.message, error };
   }
   if (!answer.held) {
@@ -78,8 +86,12 @@ export async function reconcileService(
   }
   const triggerTime = new Date(options.at ?? clock.now()).toISOString();
   const run = new Run(key, deps, answer.lease, triggerTime, options.read === 'live');
-  const outcome = await run.toOutcome();
-  return finish(deps, key, answer.lease, run, outcome);
+  const early = read && answer.lease.world === null && deps.outages?.justOver === true;
+  const outcome = early ? NOT_MARKED_YET : await run.toOutcome();
+  const excused = await excuseOutage(outcome, deps.outages);
+  // What an outage spoilt is nothing that the owner of a Service can mend.
+  if (excused === outcome) run.tellProblems();
+  return finish(deps, key, answer.lease, run, excused);
 }
 
 async function finish(
@@ -99,7 +111,7 @@ async function finish(
     // Redis is gone: the lock runs out by itself, and the echoes of what was written heal the view.
   }
   if (outcome.kind !== 'retry' || !outcome.failure) return outcome;
-  const backoff = backoffMs(failures, FAILURE_BACKOFF, deps.random);
+  const backoff = backoffMs(failures, KEY_BACKOFF, deps.random);
   return { ...outcome, afterMs: Math.max(outcome.afterMs ?? 0, backoff), failures };
 }
 
@@ -126,6 +138,8 @@ class Run {
   readonly #lease: Lease;
   readonly #triggerTime: string;
   readonly #taken = new Set<string>();
+  readonly #problems: { readonly service: ServiceRecord | null; readonly problem: WriteProblem }[] =
+    [];
   readonly #counts = { created: 0, updated: 0, deleted: 0 };
   readonly #wantsLive: boolean;
   #read: 'view' | 'live' = 'view';
@@ -165,6 +179,13 @@ class Run {
     }
   }
 
+  /** Tells what went wrong with single writes, whatever became of the run. */
+  tellProblems(): void {
+    for (const { service, problem } of this.#problems) {
+      this.#deps.report.problem(this.#key, service, problem);
+    }
+  }
+
   async #untilApplied(): Promise<Outcome> {
     let { world, plan } = await this.#firstPlan();
     for (let round = 1; ; round++) {
@@ -172,9 +193,8 @@ class Run {
       // Nobody's failure: no Event, no count; the key is somebody else's, or comes back.
       const ended = result.problems.find(isTheEnd);
       if (ended) throw ended.error;
-      for (const problem of result.problems) {
-        this.#deps.report.problem(this.#key, world.service, problem);
-      }
+      const { service } = world;
+      this.#problems.push(...result.problems.map((problem) => ({ service, problem })));
       const stale = result.problems.filter(({ kind }) => kind === 'conflict' || kind === 'taken');
       if (stale.length === 0) {
         const problems = result.problems.filter(({ kind }) => kind !== 'terminating');

@@ -6,6 +6,7 @@ import { sleep } from '../platform/process/sleep.ts';
 import type { ConsumedJob, Disposition } from '../platform/redis/queue/run-job.ts';
 import type { StuckKeys } from '../platform/redis/stuck.ts';
 import type { Metrics } from '../platform/telemetry/metrics.ts';
+import { OUTAGE_RETRY_MS } from './api-gate.ts';
 import { reconcileService, type ReconcileDeps } from './reconcile-service.ts';
 
 /** From so many failures in a row a key counts as stuck; it is retried at the cap all the same. */
@@ -35,6 +36,9 @@ export function createServiceHandler(
   const { metrics, reconcile } = deps;
   const { now, monotonicMs } = reconcile.clock;
   return async (job, signal) => {
+    // The queue may still hand out a job that it had in hand when it was told to wait.
+    const outage = reconcile.outages?.outage;
+    if (outage) return { kind: 'later', delayMs: OUTAGE_RETRY_MS, reason: outage.reason };
     metrics.queue.started(job.id, now().getTime() - job.enqueuedAt);
     const startedAt = monotonicMs();
     try {

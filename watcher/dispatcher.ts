@@ -96,6 +96,11 @@ export class Dispatcher {
     this.#gateOpen = true;
   }
 
+  /** Dirty keys stay pending in the view until `openGate`; whoever opens it sweeps. */
+  closeGate(): void {
+    this.#gateOpen = false;
+  }
+
   /** Gives up what is waiting and resolves once nothing is under way. */
   async stop(): Promise<void> {
     this.#stop.abort();

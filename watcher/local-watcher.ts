@@ -2,7 +2,7 @@ import type { ApiObject } from '../core/api-objects.ts';
 import type { Kind } from '../core/codec.ts';
 import { describeError } from '../core/errors.ts';
 import type { Logger } from '../core/logger.ts';
-import { LABEL_MANAGED_BY } from '../core/names.ts';
+import { managedBySelector } from '../core/managers.ts';
 import type { ObjectKey } from '../core/object-key.ts';
 import type { KubeClient } from '../platform/kube/client.ts';
 import { PATHS } from '../platform/kube/endpoint-api.ts';
@@ -10,8 +10,10 @@ import type { WorkQueue } from '../platform/redis/queue/work-queue.ts';
 import { resourceOf } from '../platform/kube/resource-path.ts';
 import type { History, IdentityStore } from '../platform/redis/view/identity.ts';
 import type { ViewWriter } from '../platform/redis/view/view-writer.ts';
+import { ADOPTION_DELAY_MS, AdoptionPath } from './adoption-path.ts';
+import { Comeback } from './comeback.ts';
 import { Dispatcher } from './dispatcher.ts';
-import { DirectPath, EchoFilter } from './event-path.ts';
+import { DirectPath, EchoFilter, type EventPath } from './event-path.ts';
 import { KindSink, type CompleteList } from './kind-sink.ts';
 import {
   startReflector,
@@ -33,6 +35,8 @@ export interface LocalWatcherDeps {
   /** As it was before this watcher. */
   readonly history: History;
   readonly manager: string;
+  /** Managers whose slices are taken over: watched like ours. */
+  readonly adopt: readonly string[];
   readonly accepts: (namespace: string) => boolean;
   /** Longest silence of a watch, ms. */
   readonly idleMs: number;
@@ -44,6 +48,9 @@ export interface LocalWatcherDeps {
   /** Listens along to the Services. */
   readonly tapServices?: (sink: ReflectorSink<ApiObject>) => ReflectorSink<ApiObject>;
 }
+
+/** While the API server does not answer each kind is tried so often at least, ms. */
+const UNREACHABLE_CAP_MS = 1_000;
 
 const LIST_AGAIN = {
   moved: 'the history of the API server went back; listing everything again',
@@ -66,6 +73,7 @@ export class LocalWatcher {
   readonly #keeper: ViewKeeper;
   readonly #dispatcher: Dispatcher;
   readonly #sweeper: Sweeper;
+  readonly #comeback: Comeback;
   readonly #heartbeat: NodeJS.Timeout;
   readonly #opened = Promise.withResolvers<undefined>();
   #rebuilding: Promise<void> | null = null;
@@ -90,6 +98,13 @@ export class LocalWatcher {
       sweep: (namespace, olderThanMs) => this.#dispatcher.sweep(namespace, olderThanMs),
       namespaces: () => this.#keeper.namespaces(),
       log: deps.log,
+    });
+    this.#comeback = new Comeback({
+      states: () => [...this.#reflectors.values()].map((one) => one.health().state.kind),
+      marksLastMs: HEARTBEAT.ttlMs,
+      hold: () => this.#dispatcher.closeGate(),
+      goOn: () => this.#inBackground('coming back', this.#comeBack()),
+      monotonicMs: () => performance.now(),
     });
     for (const kind of KINDS) this.#watch(kind);
     this.#heartbeat = setInterval(() => {
@@ -132,18 +147,25 @@ export class LocalWatcher {
     return [...known].flatMap(([namespace, names]) => names.map((name) => ({ namespace, name })));
   }
 
-  async stop(): Promise<void> {
+  /**
+   * @param unmark true of the last watcher of its view: workers that go on without one read live at
+   * once, instead of trusting for ten seconds what nobody feeds any more.
+   */
+  async stop(unmark = false): Promise<void> {
     this.#stopped = true;
     this.#opened.resolve(undefined);
     clearInterval(this.#heartbeat);
     this.#sweeper.stop();
+    this.#comeback.stop();
     for (const sink of this.#sinks.values()) sink.stop();
     const reflectors = [...this.#reflectors.values()].map((one) => one.stop());
     await Promise.all([...reflectors, this.#dispatcher.stop()]);
+    // Marks run out by themselves, too.
+    if (unmark) await this.#keeper.unmark().catch(() => undefined);
   }
 
   #watch(kind: Kind): void {
-    const { client, manager, accepts, idleMs, log, now, random, report } = this.#deps;
+    const { client, accepts, idleMs, log, now, random, report } = this.#deps;
     const sink = new KindSink({
       kind,
       accepts,
@@ -151,20 +173,31 @@ export class LocalWatcher {
       log,
       dispatcher: this.#dispatcher,
       known: () => this.#keeper.known(kind),
-      events:
-        kind === 'slice'
-          ? new EchoFilter(kind, this.#dispatcher, () => this.#keeper.writer, log)
-          : new DirectPath(kind, this.#dispatcher),
+      events: this.#pathOf(kind),
       onListed: (list) => this.#onListed(list),
-      onState: report.state,
+      onState: (which, state) => {
+        report.state(which, state);
+        if (this.#keeper.inSync) this.#comeback.changed(state.kind);
+      },
     });
     this.#sinks.set(kind, sink);
-    const ours = kind === 'slice' ? { labelSelector: `${LABEL_MANAGED_BY}=${manager}` } : {};
+    const ours = kind === 'slice' ? { labelSelector: managedBySelector(this.#deps) } : {};
     const path = PATHS[kind];
     const list = { path, what: resourceOf(path), ...ours, pageSize: PAGE_SIZES[kind] };
     const tapped = kind === 'service' ? this.#deps.tapServices?.(sink) : undefined;
     const options = { client, ...list, sink: tapped ?? sink, log, idleMs, random };
-    this.#reflectors.set(kind, startReflector<ApiObject>(options));
+    this.#reflectors.set(
+      kind,
+      startReflector<ApiObject>({ ...options, unreachableCapMs: UNREACHABLE_CAP_MS }),
+    );
+  }
+
+  #pathOf(kind: Kind): EventPath {
+    if (kind !== 'slice') return new DirectPath(kind, this.#dispatcher);
+    const { adopt, log, now } = this.#deps;
+    const next = new EchoFilter(kind, this.#dispatcher, () => this.#keeper.writer, log);
+    if (adopt.length === 0) return next;
+    return new AdoptionPath({ next, adopt, delayMs: ADOPTION_DELAY_MS, now });
   }
 
   async #onListed(list: CompleteList): Promise<void> {
@@ -190,6 +223,15 @@ export class LocalWatcher {
     this.#opened.resolve(undefined);
   }
 
+  /** All kinds are watched again, or as many as come back: the view is marked before it is used. */
+  async #comeBack(): Promise<void> {
+    try {
+      await this.#keeper.beat(this.#positions());
+    } finally {
+      await this.#open();
+    }
+  }
+
   async #rebuild(reason: string): Promise<void> {
     await this.ready;
     if (this.#stopped) return;
@@ -205,9 +247,12 @@ export class LocalWatcher {
   }
 
   async #beat(): Promise<void> {
-    const positions = [...this.#sinks].map(([kind, { newest }]) => [kind, newest] as const);
-    const lost = await this.#keeper.beat(new Map(positions));
+    const lost = await this.#keeper.beat(this.#positions());
     if (lost.length > 0) await this.rebuild(`Redis lost the view of ${lost.length} namespaces`);
+  }
+
+  #positions(): ReadonlyMap<Kind, string> {
+    return new Map([...this.#sinks].map(([kind, { newest }]) => [kind, newest]));
   }
 
   #healthyKinds(): Kind[] {

@@ -45,8 +45,6 @@ export interface Reflector {
 
 /** After so many suspect watches in a row without any news a list is due; see `mustRelist`. */
 const MAX_FRUITLESS = 2;
-/** Longest wait, ms, while nobody answers: so late at most is noticed that the server is back. */
-const UNREACHABLE_CAP_MS = 5_000;
 /** A watch that ends cleanly before this, in ms, is a failure: else the loop could spin. */
 const SHORT_WATCH_MS = 1_000;
 
@@ -175,10 +173,10 @@ function delayOf<T>(loop: Loop<T>, verdict: Verdict): number {
  * is forgotten by a healthy watch alone, so that taking turns makes nothing faster.
  */
 function stepOf<T>(loop: Loop<T>, verdict: Verdict): [number, BackoffBounds] {
-  const { backoff, kindPoll } = loop.options;
+  const { backoff, kindPoll, unreachableCapMs } = loop.options;
   if (verdict.next === 'wait-for-kind') return [loop.polls, kindPoll];
   if (!verdict.unreachable) return [loop.failures, backoff];
-  return [loop.unanswered, { ...backoff, capMs: Math.min(backoff.capMs, UNREACHABLE_CAP_MS) }];
+  return [loop.unanswered, { ...backoff, capMs: Math.min(backoff.capMs, unreachableCapMs) }];
 }
 
 function announce<T>(loop: Loop<T>, verdict: Verdict, delayMs: number): void {

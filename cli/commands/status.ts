@@ -3,6 +3,7 @@ import { checkRedis, connectRedis } from '../../platform/redis/connect.ts';
 import { createLogger } from '../../platform/telemetry/logger.ts';
 import type { ClusterDescription } from '../../core/cluster.ts';
 import type { CommandInput, Io } from '../command.ts';
+import { leftBehindText } from '../left-behind-report.ts';
 import { collectStatus, type StatusReport } from '../status-report.ts';
 import { duration, plural, textTable } from '../text-table.ts';
 
@@ -27,10 +28,12 @@ export function describeStatus(report: StatusReport): string {
   return [
     queuesText(report),
     watchersText(report),
+    ...waitingText(report),
     clustersText(report),
     stuckText(report),
     refusedText(report),
     othersText(report),
+    ...leftBehindText(report.leftBehind),
   ].join('\n\n');
 }
 
@@ -59,6 +62,20 @@ function watchersText({ watchers }: StatusReport): string {
       .join(', '),
   ]);
   return textTable(['WATCHER', 'HOST', 'PID', 'STATE'], rows);
+}
+
+/** Nothing where no worker waits. */
+function waitingText({ waitingWorkers }: StatusReport): string[] {
+  if (waitingWorkers.length === 0) return [];
+  const rows = waitingWorkers.map(({ id, host, pid, awayMs, reason }) => [
+    id,
+    host,
+    String(pid),
+    duration(awayMs),
+    reason,
+  ]);
+  const hint = 'They take no keys until the API server answers them; keys wait, and none is lost.';
+  return [`${textTable(['WAITING WORKER', 'HOST', 'PID', 'FOR', 'WHY'], rows)}\n${hint}`];
 }
 
 function clustersText({ clusters, now }: StatusReport): string {

@@ -151,6 +151,7 @@ describe('429: too many requests (H1)', () => {
       throw refusal(429);
     };
     expect(retryOf(await rig.run('web')).afterMs).toBe(50);
+    await rig.stepPasses('web');
     expect(retryOf(await rig.run('web')).afterMs).toBe(100);
   });
 });
@@ -166,6 +167,7 @@ describe('failures are counted per key (queue 4, report 98)', () => {
       const outcome = retryOf(await rig.run('web'));
       expect(outcome.failures).toBe(failure);
       delays.push(outcome.afterMs);
+      await rig.stepPasses('web');
     }
     expect(delays).toEqual([
       50, 100, 200, 400, 800, 1600, 3200, 6400, 12800, 25600, 51200, 60_000, 60_000, 60_000,
@@ -173,6 +175,23 @@ describe('failures are counted per key (queue 4, report 98)', () => {
     rig.api.before = () => undefined;
     expect(await rig.run('web')).toMatchObject({ kind: 'done', failuresBefore: 14 });
     expect(await rig.run('web')).toMatchObject({ kind: 'done', failuresBefore: 0 });
+  });
+
+  test('events that come while it fails do not drive it to the cap', async () => {
+    await twoSlicesToCome();
+    rig.api.before = () => {
+      throw refusal(500);
+    };
+    const run = async (): Promise<number | undefined> => retryOf(await rig.run('web')).failures;
+    for (let failure = 1; failure <= 8; failure += 1) {
+      await run();
+      await rig.stepPasses('web');
+    }
+    // From here on a step is 6.4 s and more.
+    expect(await run()).toBe(9);
+    for (let event = 1; event <= 10; event += 1) expect(await run()).toBe(9);
+    await rig.stepPasses('web');
+    expect(await run()).toBe(10);
   });
 
   test('from the fifteenth on the key counts as stuck, until it succeeds; it is tried all the same', async () => {
@@ -193,7 +212,10 @@ describe('failures are counted per key (queue 4, report 98)', () => {
     rig.api.before = () => {
       throw refusal(500);
     };
-    for (let failure = 1; failure <= 14; failure += 1) await run();
+    for (let failure = 1; failure <= 14; failure += 1) {
+      await run();
+      await rig.stepPasses('web');
+    }
     expect([...stuck]).toEqual([]);
     expect(await run()).toMatchObject({ kind: 'later', delayMs: 60_000 });
     expect([...stuck]).toEqual([`${rig.ns}/web`]);
@@ -210,7 +232,9 @@ describe('failures are counted per key (queue 4, report 98)', () => {
       if (object.startsWith('slice/web-')) throw refusal(500);
     };
     await rig.run('web');
+    await rig.stepPasses('web');
     await rig.run('web');
+    await rig.stepPasses('web');
     expect(await rig.run('other')).toMatchObject({ kind: 'done', failuresBefore: 0 });
     expect(retryOf(await rig.run('web')).failures).toBe(3);
     expect(await endpointsOf(rig.ns, 'other')).toEqual(['192.0.2.1 8080 ready']);

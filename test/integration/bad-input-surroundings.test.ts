@@ -1,4 +1,5 @@
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer, type AddressInfo, type Server } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
@@ -173,6 +174,36 @@ describe('no Redis', () => {
       );
     } finally {
       await redis.stop();
+    }
+  });
+});
+
+describe('a port in use', () => {
+  let taken: Server;
+  let port: number;
+  beforeAll(async () => {
+    taken = createServer();
+    await new Promise<void>((resolve) => void taken.listen(0, '127.0.0.1', resolve));
+    port = (taken.address() as AddressInfo).port;
+  });
+  afterAll(() => new Promise((resolve) => void taken.close(resolve)));
+
+  it('ends the process with one line that names the option, and exit code 1', async () => {
+    const address = ['--http-host', '127.0.0.1', '--redis-prefix', `port-${process.pid}`];
+    const cases = ['up', 'watcher', 'worker', 'lookup'].map((role) => {
+      return [[role, '--http-port', String(port), ...address].join(' '), 'http-port'] as const;
+    });
+    const lookup = `lookup --lookup-addr 127.0.0.1:${port} ${address.join(' ')}`;
+    for (const [line, ended, option] of await endsOf([...cases, [lookup, 'lookup-addr']])) {
+      const said = ended.stderr.split('\n').filter((each) => each.startsWith('tether: '));
+      expect({ line, code: ended.code, said }).toEqual({
+        line,
+        code: 1,
+        said: [
+          `tether: --${option}: port ${port} of 127.0.0.1 is in use; choose another one, or 0 for any that is free`,
+        ],
+      });
+      expectNoStack(ended.stdout + ended.stderr);
     }
   });
 });

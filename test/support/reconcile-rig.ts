@@ -1,6 +1,5 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, afterEach, beforeAll, beforeEach } from '@jest/globals';
-import { Redis } from 'ioredis';
 import type { ApiObject } from '../../core/api-objects.ts';
 import type { Kind } from '../../core/codec.ts';
 import { ApiError, type ApiFailure } from '../../core/errors.ts';
@@ -18,7 +17,8 @@ import { createKubeClient, type KubeClient } from '../../platform/kube/client.ts
 import { createEndpointApi, PATHS, type EndpointApi } from '../../platform/kube/endpoint-api.ts';
 import type { EventInput } from '../../platform/kube/events.ts';
 import { loadKubeConfig } from '../../platform/kube/kubeconfig.ts';
-import { lockKey, viewBase } from '../../platform/redis/view/keys.ts';
+import type { RedisClient } from '../../platform/redis/client.ts';
+import { failuresKey, lockKey, viewBase } from '../../platform/redis/view/keys.ts';
 import { createServiceView } from '../../platform/redis/view/service-view.ts';
 import {
   createViewWriter,
@@ -28,6 +28,7 @@ import {
 import { createMetrics } from '../../platform/telemetry/metrics.ts';
 import { upsertOf, vanishedAt } from '../../watcher/change-of.ts';
 import { freshNamespace } from './namespaces.ts';
+import { deleteInstall, openRedis } from './redis.ts';
 import { fromRun, TEST_MANAGER } from './run.ts';
 
 /** A request that a run makes of the API server. */
@@ -56,7 +57,7 @@ export interface WatchedApi extends EndpointApi {
 export interface ReconcileRig {
   /** A namespace of the test's own. */
   ns: string;
-  redis: Redis;
+  redis: RedisClient;
   prefix: string;
   client: KubeClient;
   api: WatchedApi;
@@ -76,6 +77,8 @@ export interface ReconcileRig {
   run(name: string, options?: ReconcileOptions, signal?: AbortSignal): Promise<Outcome>;
   /** Gives the key's lock to somebody else, as after a pause that outlasted it. */
   stealLock(name: string): Promise<void>;
+  /** The last step of the key's backoff is over, as before a retry that nobody brought forward. */
+  stepPasses(name: string): Promise<void>;
   /** Takes a record out of the view behind everybody's back. */
   punchHole(kind: Kind, name: string): Promise<void>;
   /** The slice's record in the view, if it has one. */
@@ -99,6 +102,9 @@ export function reconcileRig(): ReconcileRig {
   rig.stealLock = async (name) => {
     await rig.redis.set(lockKey(rig.prefix, rig.ns, name), 'somebody else', 'PX', MARK_MS);
   };
+  rig.stepPasses = async (name) => {
+    await rig.redis.hset(failuresKey(rig.prefix, rig.ns), `${name} raised`, 1);
+  };
   rig.punchHole = async (kind, name) => {
     await rig.redis.hdel(`${viewBase(keysOf(), rig.ns)}${kind}`, name);
   };
@@ -107,11 +113,11 @@ export function reconcileRig(): ReconcileRig {
   beforeAll(async () => {
     const access = await loadKubeConfig({ path: fromRun('kubeconfig'), env: {} });
     rig.client = createKubeClient(access);
-    rig.redis = new Redis(fromRun('redisUrl'));
+    rig.redis = openRedis();
   });
   afterAll(async () => {
     await rig.client.close();
-    await rig.redis.quit();
+    rig.redis.disconnect();
   });
   beforeEach(async () => {
     rig.ns = await freshNamespace('apply');
@@ -124,8 +130,7 @@ export function reconcileRig(): ReconcileRig {
     rig.deps = depsOf(rig);
   });
   afterEach(async () => {
-    const keys = await rig.redis.keys(`{${rig.prefix}*`);
-    if (keys.length > 0) await rig.redis.del(...keys);
+    await deleteInstall(rig.redis, rig.prefix);
   });
   return rig;
 }

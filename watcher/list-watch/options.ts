@@ -56,6 +56,8 @@ export interface ReflectorOptions<T> {
   readonly watchSeconds?: readonly [number, number];
   /** After failures; default 100 ms to 30 s. */
   readonly backoff?: BackoffBounds;
+  /** Longest wait while nobody answers, ms; default 5,000: so late at most is a server's return noticed. */
+  readonly unreachableCapMs?: number;
   /** While the kind is not served; default 1 s to 5 s. */
   readonly kindPoll?: BackoffBounds;
   /** A watch that stood for so long, in ms, was healthy: failures are forgotten; default 10,000. */
@@ -75,6 +77,7 @@ export function compileOptions<T>(options: ReflectorOptions<T>): CompiledOptions
     idleMs: 75_000,
     watchSeconds: [300, 600],
     backoff: { baseMs: 100, capMs: 30_000 },
+    unreachableCapMs: 5_000,
     kindPoll: { baseMs: 1_000, capMs: 5_000 },
     healthyMs: 10_000,
     ...rest,

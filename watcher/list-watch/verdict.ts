@@ -19,7 +19,7 @@ export interface Verdict {
   readonly reason: string;
   /** The server answers: going on from the same version may be what fails. */
   readonly suspectVersion: boolean;
-  /** Nobody answered: there is no server to be spared, so it may be asked more often. */
+  /** Nobody answered, or a gateway in its place: there is no server to be spared. */
   readonly unreachable: boolean;
 }
 
@@ -27,6 +27,8 @@ export interface Verdict {
 const MAX_RETRY_AFTER_MS = 300_000;
 /** Statuses that have nothing to do with what was asked for. */
 const PASSING: ReadonlySet<number> = new Set([401, 403, 429, 502, 503, 504]);
+/** What gateways say of a server that they cannot reach, and one that is starting of itself. */
+const NO_SERVER: ReadonlySet<number> = new Set([502, 503, 504]);
 
 /** Pure: judges by type and status, never by the text of a message, but where the API has no other sign. */
 export function verdictOf(error: unknown): Verdict {
@@ -45,7 +47,8 @@ export function verdictOf(error: unknown): Verdict {
   }
   if (historyIsGone(error)) return verdict('relist', reason, { retryAfterMs });
   const suspectVersion = !PASSING.has(error.status);
-  return verdict('resume', reason, { retryAfterMs, suspectVersion });
+  const unreachable = NO_SERVER.has(error.status);
+  return verdict('resume', reason, { retryAfterMs, suspectVersion, unreachable });
 }
 
 /** The version is too old (compacted), or newer than the server knows (restored from a backup). */

@@ -1,5 +1,4 @@
 import type { Worker, WorkerOptions } from 'bullmq';
-import type { Redis } from 'ioredis';
 import { setTimeout as delay } from 'node:timers/promises';
 import {
   describeError,
@@ -9,6 +8,8 @@ import {
 } from '../../../core/errors.ts';
 import { queuePrefix, type QueueName } from '../../../core/job.ts';
 import type { Logger } from '../../../core/logger.ts';
+import type { RedisAddress } from '../address.ts';
+import { isUsable, type RedisClient } from '../client.ts';
 import { connectRedis } from '../connect.ts';
 import { loadWorker } from './bullmq.ts';
 import { startClockGuard } from './clock-guard.ts';
@@ -17,7 +18,7 @@ import { createRunner, type Runner } from './run-job.ts';
 import { KEEP_FAILED } from './settle-job.ts';
 
 export interface ConsumerOptions {
-  readonly redisUrl: string;
+  readonly redisUrl: RedisAddress;
   /** TETHER_REDIS_PREFIX, without braces. */
   readonly prefix: string;
   readonly name: QueueName;
@@ -40,9 +41,17 @@ export interface ConsumerHealth {
   /** Since a job was taken or ended, or since the empty queue was last looked at (every second). */
   readonly lastProgressMs: number;
   readonly connected: boolean;
+  /** Between `pause` and `resume`: there is no progress to be seen. */
+  readonly paused: boolean;
 }
 
 export interface Consumer {
+  /**
+   * Takes no more jobs until `resume`; those in line stay there, for other workers too, and those under
+   * way go on. One job may still come: the one that was being waited for.
+   */
+  pause(): void;
+  resume(): void;
   /**
    * Takes no more jobs, lets those under way end for `deadlineMs`, then aborts their signals and puts
    * them back, for another worker to take at once. A function that ignores its signal for a second is
@@ -94,24 +103,47 @@ export function startConsumer(options: ConsumerOptions): Consumer {
   listen(worker, runner, options);
   const stopGuard = startClockGuard({ redis, prefix, name, log });
   return {
+    ...pausing(worker, progress),
     drain: (deadlineMs) => {
       stopGuard();
       return drain(worker, runner, redis, deadlineMs);
     },
     health: () => {
       const now = performance.now();
-      const started = [...runner.active.values()].map((run) => run.startedAt);
       return {
-        active: started.length,
-        oldestActiveMs: started.length === 0 ? 0 : now - Math.min(...started),
+        ...runsOf(runner, now),
         lastProgressMs: now - progressAt,
-        connected: redis.status === 'ready',
+        connected: isUsable(redis, `${queuePrefix(prefix)}:${name}:wait`),
+        paused: worker.isPaused(),
       };
     },
   };
 }
 
-function workerOptions(connection: Redis, { prefix, concurrency }: ConsumerOptions): WorkerOptions {
+function runsOf(
+  { active }: Runner,
+  now: number,
+): Pick<ConsumerHealth, 'active' | 'oldestActiveMs'> {
+  const started = [...active.values()].map((run) => run.startedAt);
+  const oldestActiveMs = started.length === 0 ? 0 : now - Math.min(...started);
+  return { active: started.length, oldestActiveMs };
+}
+
+function pausing(worker: Worker, progress: () => void): Pick<Consumer, 'pause' | 'resume'> {
+  return {
+    // `true`: runs under way are not waited for. Neither of the two rejects.
+    pause: () => void worker.pause(true),
+    resume: () => {
+      progress();
+      void worker.resume();
+    },
+  };
+}
+
+function workerOptions(
+  connection: RedisClient,
+  { prefix, concurrency }: ConsumerOptions,
+): WorkerOptions {
   return {
     connection,
     prefix: queuePrefix(prefix),
@@ -175,7 +207,7 @@ function listen(worker: Worker, runner: Runner, { log, name, onStalled }: Consum
 async function drain(
   worker: Worker,
   runner: Runner,
-  redis: Redis,
+  redis: RedisClient,
   deadlineMs: number,
 ): Promise<{ readonly unfinished: number }> {
   let ended = false;

@@ -1,4 +1,5 @@
-import type { Redis } from 'ioredis';
+import type { RedisClient } from '../client.ts';
+import { KEY_BACKOFF } from '../../../core/backoff.ts';
 import {
   decodeService,
   decodeSlice,
@@ -77,7 +78,7 @@ const sliceOf = memoize(decodeSlice, 2_000);
 const MEMORY_LIMIT = 50_000;
 
 export interface ServiceViewOptions {
-  readonly redis: Redis;
+  readonly redis: RedisClient;
   readonly prefix: string;
   /** The identity that watchers fill now. */
   readonly identity: () => string;
@@ -106,6 +107,8 @@ export function createServiceView({ redis, prefix, identity }: ServiceViewOption
         key.name,
         verdict,
         TOMBSTONE_TTL_MS,
+        KEY_BACKOFF.baseMs,
+        KEY_BACKOFF.capMs,
         ...written.flatMap(writtenArguments),
         ...deleted.flatMap(({ name, rv, uid }) => [name, rv, uid, '', '']),
       ];

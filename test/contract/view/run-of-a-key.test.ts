@@ -1,7 +1,9 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { VIEW_SCHEMA } from '../../../core/codec.ts';
 import { createIdentityStore } from '../../../platform/redis/view/identity.ts';
+import { failuresKey } from '../../../platform/redis/view/keys.ts';
 import { eventually } from '../../support/eventually.ts';
+import { deleteKeys, keysOf } from '../../support/redis.ts';
 import {
   NS,
   openFixture,
@@ -103,7 +105,7 @@ describe('reading', () => {
 
   it('gives nothing while a kind is not in sync', async () => {
     await fill();
-    await f.redis.del(...(await f.redis.keys(`*${f.prefix}*m:workload`)));
+    await deleteKeys(f.redis, await keysOf(f.redis, `*${f.prefix}*m:workload`));
     const answer = await f.view.acquire(key, 't', 5_000, true);
     expect(answer).toEqual({ held: true, world: null });
   });
@@ -176,13 +178,44 @@ describe('writing through', () => {
     expect(await f.put('slice', slice('web-1', 20, 'web'))).toEqual(['web']);
   });
 
-  it('counts failures in a row, and forgets them at the first success', async () => {
+  describe('counts failures in a row', () => {
     const run = async (verdict: 'ok' | 'failed' | 'neutral') => {
       await f.view.acquire(key, 't', 5_000, false);
       return (await f.view.finish(key, 't', verdict, [], [])).failures;
     };
-    expect([await run('failed'), await run('failed'), await run('neutral')]).toEqual([1, 2, 2]);
-    expect([await run('ok'), await run('failed')]).toEqual([0, 1]);
+    /** When the count last rose, by Redis' clock, becomes so much earlier. */
+    const passes = async (ms: number): Promise<void> => {
+      await f.redis.hincrby(failuresKey(f.prefix, NS), 'web raised', -ms);
+    };
+
+    it('and forgets them at the first success', async () => {
+      await run('failed');
+      await passes(60_000);
+      expect([await run('failed'), await run('neutral')]).toEqual([2, 2]);
+      expect([await run('ok'), await run('failed')]).toEqual([0, 1]);
+      await run('ok');
+      expect(await f.redis.exists(failuresKey(f.prefix, NS))).toBe(0);
+    });
+
+    it('but one that comes before half of the last step is over only once', async () => {
+      for (let failure = 1; failure <= 11; failure += 1) {
+        await run('failed');
+        await passes(60_000);
+      }
+      // The twelfth: a step of a minute.
+      expect(await run('failed')).toBe(12);
+      expect(await run('failed')).toBe(12);
+      await passes(20_000);
+      expect(await run('failed')).toBe(12);
+      await passes(10_000);
+      expect(await run('failed')).toBe(13);
+    });
+
+    it('and counts on where the clock of Redis went back, as after a failover', async () => {
+      await run('failed');
+      await passes(-3_600_000);
+      expect(await run('failed')).toBe(2);
+    });
   });
 });
 

@@ -1,0 +1,52 @@
+import { describeError } from '../../core/errors.ts';
+import type { KubeAccess } from './kubeconfig-access.ts';
+import { explainNetworkError } from './network-errors.ts';
+import { createTransport } from './transport.ts';
+
+/** How an API server is, as far as one request can tell. `reason` is one sentence for a person. */
+export type ServerHealth =
+  /** It takes requests; what becomes of a single one is another matter. */
+  | { readonly kind: 'answers' }
+  /** It answers, and says of itself that it is not ready. */
+  | { readonly kind: 'starting'; readonly reason: string }
+  /** Nobody answers, or somebody who stands before it and cannot reach it. */
+  | { readonly kind: 'away'; readonly reason: string };
+
+/** Open to every user of a cluster, and never queued behind other requests by the server. */
+const PATH = '/readyz';
+/** The server looks at flags in its memory for the answer. */
+const DEADLINE_MS = 2_000;
+/** What proxies and load balancers say of a server that they cannot reach, and servers of themselves. */
+const AWAY: ReadonlySet<number> = new Set([502, 503, 504]);
+
+/**
+ * Asks an API server whether it is ready, over a new connection: one that hangs says nothing about the
+ * server that answers now, and neither do requests that wait for a connection. Never rejects; an
+ * answer takes 2 s at most.
+ */
+export async function askHealth(access: KubeAccess, signal: AbortSignal): Promise<ServerHealth> {
+  const transport = createTransport(access, { connections: 1, maxAnswerBytes: 0 });
+  const { server, origin, prefix } = transport;
+  const deadline = AbortSignal.timeout(DEADLINE_MS);
+  try {
+    const headers = await transport.headers('');
+    const { statusCode, body } = await transport.requests().request({
+      origin,
+      path: prefix + PATH,
+      method: 'GET',
+      headers,
+      signal: AbortSignal.any([signal, deadline]),
+    });
+    await body.dump();
+    if (statusCode === 401) transport.unauthorized();
+    if (AWAY.has(statusCode)) return { kind: 'away', reason: `${server} answers ${statusCode}` };
+    if (statusCode !== 500) return { kind: 'answers' };
+    return { kind: 'starting', reason: `${server} says that it is not ready yet` };
+  } catch (error) {
+    const late = `${server} gave no answer within ${DEADLINE_MS / 1000} s`;
+    const reason = deadline.aborted ? late : describeError(explainNetworkError(server, error));
+    return { kind: 'away', reason };
+  } finally {
+    await transport.close();
+  }
+}
