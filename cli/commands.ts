@@ -1,49 +1,24 @@
-import type { OptionName } from '../platform/config/options.ts';
 import type { ArgSpec, Command, FlagSpec } from './command.ts';
+import {
+  BOARD,
+  CLUSTERS,
+  FILTER,
+  HTTP,
+  KUBE,
+  LOG,
+  LOOKUP,
+  PLAN,
+  REDIS,
+  ROLE,
+  TRIGGER,
+  WATCHER,
+  WORKER,
+} from './option-groups.ts';
 
 /*
  * Every command, with what its help and its parsing need. The code of a command is imported when it
  * runs: `tether up` must not wait for what only `status` uses.
  */
-
-const KUBE: readonly OptionName[] = ['kubeconfig', 'context', 'requestTimeoutMs'];
-const REDIS: readonly OptionName[] = ['redisUrl', 'redisPrefix'];
-const LOG: readonly OptionName[] = ['logLevel', 'logFormat'];
-const HTTP: readonly OptionName[] = ['httpPort', 'httpHost'];
-const FILTER: readonly OptionName[] = ['includeNamespaces', 'excludeNamespaces'];
-const PLAN: readonly OptionName[] = [
-  'manager',
-  'adopt',
-  'maxEndpointsPerSlice',
-  'workloadsWithoutStatus',
-  'undeclaredPorts',
-  'workloadCidrsAllow',
-  'workloadCidrsDeny',
-];
-/** What cluster Secrets may ask for: judged by workers, and again by watchers before they connect. */
-const CLUSTERS: readonly OptionName[] = [
-  'namespace',
-  'clustersAllowLoopback',
-  'clustersAllowInsecureTls',
-  'clustersAllowHosts',
-];
-const REMOTE: readonly OptionName[] = ['clustersAllowFqdn', 'clustersMaxObjects', 'clusterOwners'];
-const WATCHER: readonly OptionName[] = [
-  ...FILTER,
-  'resyncMs',
-  'watchIdleMs',
-  ...CLUSTERS,
-  ...REMOTE,
-];
-const WORKER: readonly OptionName[] = [
-  ...PLAN,
-  'concurrency',
-  'drainMs',
-  ...CLUSTERS,
-  'clusterConcurrency',
-];
-const LOOKUP: readonly OptionName[] = ['lookupAddr', 'lookupToken', 'lookupTokenFile'];
-const ROLE: readonly OptionName[] = [...REDIS, ...KUBE, ...HTTP, ...LOG];
 
 const key = (shown: string): readonly ArgSpec[] => [{ name: 'key', shown, kind: 'key' }];
 const output: FlagSpec = {
@@ -62,7 +37,7 @@ export const COMMANDS: readonly Command[] = [
     summary: 'watcher and worker in one process; brings a private Redis where none is set',
     args: [],
     flags: [],
-    settings: [...ROLE, ...new Set([...WATCHER, ...WORKER]), ...LOOKUP],
+    settings: [...ROLE, ...new Set([...WATCHER, ...WORKER]), ...LOOKUP, ...BOARD],
     load: () => import('./commands/up.ts'),
   },
   {
@@ -95,6 +70,31 @@ export const COMMANDS: readonly Command[] = [
     ],
     settings: [...REDIS, ...HTTP, ...LOG, ...LOOKUP],
     load: () => import('./commands/lookup.ts'),
+  },
+  {
+    name: 'board',
+    summary: 'shows the jobs of the queues in a browser',
+    args: [],
+    flags: [],
+    settings: [...REDIS, ...HTTP, ...LOG, ...BOARD],
+    load: () => import('./commands/board.ts'),
+  },
+  {
+    name: 'function',
+    summary: 'reconciles on request over HTTP, one key a request, without a queue',
+    args: [],
+    flags: [],
+    settings: [
+      ...ROLE,
+      ...PLAN,
+      ...CLUSTERS,
+      ...TRIGGER,
+      'functionAddr',
+      'functionDeadlineMs',
+      'concurrency',
+      'drainMs',
+    ],
+    load: () => import('./commands/function.ts'),
   },
   {
     name: 'reconcile service',
@@ -205,5 +205,17 @@ export const COMMANDS: readonly Command[] = [
     flags: [{ flags: '--force', help: 'also where somebody else installed it' }],
     settings: KUBE,
     load: () => import('./commands/install.ts'),
+  },
+  {
+    name: 'uninstall',
+    summary: 'says what Tether wrote into the cluster and into Redis; with --purge it removes that',
+    args: [],
+    flags: [
+      { flags: '--purge', help: 'remove it' },
+      { flags: '--namespace <name>', help: 'of this namespace only; default all' },
+      { flags: '--force', help: 'also while watchers or workers run, or without Redis' },
+    ],
+    settings: [...REDIS, ...KUBE, 'manager'],
+    load: () => import('./commands/uninstall.ts'),
   },
 ];

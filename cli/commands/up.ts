@@ -1,10 +1,12 @@
 import type { CommandInput, Io } from '../command.ts';
+import { requireBoardPassword } from '../roles/board-options.ts';
 import { startLate } from '../roles/late-role.ts';
 import { redisForUp } from '../roles/redis.ts';
 import type { Role, Runtime } from '../roles/runtime.ts';
 
 /** `tether up`: all roles in one process, with a Redis of its own where none is configured. */
 export async function run({ config }: CommandInput, { signal }: Io): Promise<number> {
+  if (config.boardAddr !== undefined) requireBoardPassword(config);
   const starting = redisForUp(config);
   // Awaited below; until then its failure is nobody's.
   starting.catch(() => undefined);
@@ -18,7 +20,7 @@ export async function run({ config }: CommandInput, { signal }: Io): Promise<num
       redisUrl,
       signal,
       start: async (runtime) =>
-        withLookup(runtime, [await startWatcherRole(runtime), await startWorkerRole(runtime)]),
+        withServers(runtime, [await startWatcherRole(runtime), await startWorkerRole(runtime)]),
     });
   } finally {
     await starting.then((redis) => redis.stop());
@@ -27,12 +29,20 @@ export async function run({ config }: CommandInput, { signal }: Io): Promise<num
 }
 
 /** In the order given they stop: no new keys first, then the runs under way. */
-function withLookup(runtime: Runtime, others: readonly Role[]): readonly Role[] {
-  const start = async (): Promise<Role> => {
+function withServers(runtime: Runtime, others: readonly Role[]): readonly Role[] {
+  const lookup = async (): Promise<Role> => {
     const { startLookupRole } = await import('../roles/lookup-role.ts');
     return startLookupRole(runtime);
   };
-  return [...others, startLate({ name: 'lookup', after: others, start })];
+  const board = async (): Promise<Role> => {
+    const { startBoardRole } = await import('../roles/board-role.ts');
+    return startBoardRole(runtime);
+  };
+  const late = [startLate({ name: 'lookup', after: others, start: lookup })];
+  if (runtime.config.boardAddr !== undefined) {
+    late.push(startLate({ name: 'board', after: others, start: board }));
+  }
+  return [...others, ...late];
 }
 
 async function loadRoles() {

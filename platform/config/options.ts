@@ -1,17 +1,17 @@
 import { DEFAULT_MANAGER } from '../../core/names.ts';
+import { BOARD_OPTIONS } from './board-options.ts';
 import { LINKED_OPTIONS } from './linked-options.ts';
 import { optional, withDefault } from './option-spec.ts';
+import { REDIS_OPTIONS } from './redis-options.ts';
 import {
   anyText,
   cidrList,
   hostName,
-  keyPrefix,
   labelValue,
   managerList,
   namespaceList,
   namespaceName,
   oneOf,
-  redisUrl,
   seconds,
   wholeNumber,
 } from './parse.ts';
@@ -19,17 +19,7 @@ import { TRIGGER_OPTIONS } from './trigger-options.ts';
 
 /** Every option there is. docs/operating.md has the same table; a test compares the two. */
 export const OPTIONS = {
-  redisUrl: {
-    ...optional('redis-url', 'URL', redisUrl, 'Redis >= 6.2 or Valkey: redis://… or rediss://…'),
-    secret: true,
-  },
-  redisPrefix: withDefault(
-    'redis-prefix',
-    'tether',
-    'TEXT',
-    keyPrefix,
-    'keeps apart several installs on one Redis',
-  ),
+  ...REDIS_OPTIONS,
   kubeconfig: optional(
     'kubeconfig',
     'FILE',
@@ -143,6 +133,7 @@ export const OPTIONS = {
     'a watch without event or bookmark for so long is begun anew',
   ),
   ...LINKED_OPTIONS,
+  ...BOARD_OPTIONS,
   ...TRIGGER_OPTIONS,
   logLevel: withDefault(
     'log-level',

@@ -8,6 +8,8 @@ export interface TokenOptions {
   readonly flag: string;
   readonly token?: string | undefined;
   readonly tokenFile?: string | undefined;
+  /** Asked for as the password of this user (HTTP Basic), as browsers send it, instead of as a bearer token. */
+  readonly user?: string;
 }
 
 /** Who may ask. */
@@ -21,11 +23,13 @@ export interface Gate {
 }
 
 /**
- * A gate that wants the configured bearer token; open when there is none.
+ * A gate that wants the configured token or password; open when there is none.
  *
  * @throws InvalidInputError when both ways to give one are used, or the file holds none.
  */
-export function createGate({ flag, token, tokenFile }: TokenOptions, log: Logger): Gate {
+export function createGate(options: TokenOptions, log: Logger): Gate {
+  const { flag, token, tokenFile, user } = options;
+  const scheme = user === undefined ? BEARER : basic(user);
   const fileFlag = `${flag}-file`;
   if (token !== undefined && tokenFile !== undefined) {
     throw new InvalidInputError(
@@ -33,22 +37,24 @@ export function createGate({ flag, token, tokenFile }: TokenOptions, log: Logger
       `--${fileFlag}: --${flag} is given too; leave one of them out`,
     );
   }
-  if (tokenFile !== undefined) return gateByFile(fileFlag, tokenFile, log);
+  if (tokenFile !== undefined) return gateByFile(fileFlag, tokenFile, scheme, log);
   if (token === undefined) return { guarded: false, admits: () => true, tick: () => undefined };
-  const digest = digestOf(token);
-  return { guarded: true, admits: (header) => matches(header, digest), tick: () => undefined };
+  const digest = digestOf(scheme.expected(token));
+  const admits = (header: string | undefined): boolean => matches(scheme.sent(header), digest);
+  return { guarded: true, admits, tick: () => undefined };
 }
 
 /** A file that goes, or is emptied, while this runs leaves the last token in force: nobody gets in by it. */
-function gateByFile(flag: string, file: string, log: Logger): Gate {
-  let digest = digestOf(readToken(flag, file));
+function gateByFile(flag: string, file: string, scheme: Scheme, log: Logger): Gate {
+  const read = (): Buffer => digestOf(scheme.expected(readToken(flag, file)));
+  let digest = read();
   let failing = false;
   return {
     guarded: true,
-    admits: (header) => matches(header, digest),
+    admits: (header) => matches(scheme.sent(header), digest),
     tick: () => {
       try {
-        digest = digestOf(readToken(flag, file));
+        digest = read();
         failing = false;
       } catch (error) {
         if (!failing) log.warn({ error: describeError(error) }, `the token of --${flag} stays`);
@@ -74,7 +80,30 @@ function digestOf(token: string): Buffer {
   return createHash('sha256').update(token).digest();
 }
 
-function matches(header: string | undefined, digest: Buffer): boolean {
-  const [, sent] = /^bearer +(\S+)$/i.exec(header ?? '') ?? [];
+function matches(sent: string | undefined, digest: Buffer): boolean {
   return sent !== undefined && timingSafeEqual(digestOf(sent), digest);
+}
+
+/** How a secret is sent. */
+interface Scheme {
+  /** What an Authorization header says; undefined when it is of another scheme. */
+  sent(header: string | undefined): string | undefined;
+  /** What it has to say. */
+  expected(secret: string): string;
+}
+
+const BEARER: Scheme = {
+  sent: (header) => /^bearer +(\S+)$/i.exec(header ?? '')?.[1],
+  expected: (secret) => secret,
+};
+
+/** RFC 7617. */
+function basic(user: string): Scheme {
+  return {
+    sent: (header) => {
+      const [, encoded] = /^basic +(\S+)$/i.exec(header ?? '') ?? [];
+      return encoded === undefined ? undefined : Buffer.from(encoded, 'base64').toString();
+    },
+    expected: (secret) => `${user}:${secret}`,
+  };
 }

@@ -14,45 +14,25 @@ export const linkedClusters: Row = {
       `max by (cluster, state) (${series('tether_cluster_state', CLUSTER)}) == 1`,
       ['cluster', 'state'],
     ),
-    graph(
-      ['Time since in sync', 'A second or two; grows while a cluster is Stale.'],
-      's',
-      { '{{cluster}}': `max by (cluster) (${series('tether_cluster_sync_age_seconds', CLUSTER)})` },
-    ),
+    graph(['Time since in sync', 'A second or two; grows while a cluster is Stale.'], 's', {
+      '{{cluster}}': `max by (cluster) (${series('tether_cluster_sync_age_seconds', CLUSTER)})`,
+    }),
     graph(['Objects', 'Services, EndpointSlices and ExternalWorkloads in the view.'], 'short', {
       '{{cluster}}': `max by (cluster) (${series('tether_cluster_objects', CLUSTER)})`,
     }),
-    graph(
-      ['Credential: time left', 'Of those that say when they end.'],
-      's',
-      {
-        '{{cluster}}': `max by (cluster) (${series('tether_cluster_credential_expiry_timestamp_seconds', CLUSTER)}) - time()`,
-      },
-    ),
-    graph(
-      ['Last word of their API servers', 'Of the watch that heard of it longest ago.'],
-      's',
-      {
-        '{{cluster}}': `max by (cluster) (${series('tether_cluster_watch_last_contact_seconds', CLUSTER)})`,
-      },
-    ),
-    graph(
-      ['Watches', 'Begun anew; changes that only a list found.'],
-      'ops',
-      {
-        '{{cluster}} begun anew': sumRate(
-          'cluster',
-          'tether_cluster_watch_restarts_total',
-          CLUSTER,
-        ),
-        '{{cluster}} missed': sumRate('cluster', 'tether_cluster_relist_changes_total', CLUSTER),
-      },
-    ),
-    graph(
-      ['Failed tries in a row', 'Of the probe or of a watch; 0 when all is well.'],
-      'short',
-      { '{{cluster}}': `max by (cluster) (${series('tether_cluster_attempts', CLUSTER)})` },
-    ),
+    graph(['Credential: time left', 'Of those that say when they end.'], 's', {
+      '{{cluster}}': `max by (cluster) (${series('tether_cluster_credential_expiry_timestamp_seconds', CLUSTER)}) - time()`,
+    }),
+    graph(['Last word of their API servers', 'Of the watch that heard of it longest ago.'], 's', {
+      '{{cluster}}': `max by (cluster) (${series('tether_cluster_watch_last_contact_seconds', CLUSTER)})`,
+    }),
+    graph(['Watches', 'Begun anew; changes that only a list found.'], 'ops', {
+      '{{cluster}} begun anew': sumRate('cluster', 'tether_cluster_watch_restarts_total', CLUSTER),
+      '{{cluster}} missed': sumRate('cluster', 'tether_cluster_relist_changes_total', CLUSTER),
+    }),
+    graph(['Failed tries in a row', 'Of the probe or of a watch; 0 when all is well.'], 'short', {
+      '{{cluster}}': `max by (cluster) (${series('tether_cluster_attempts', CLUSTER)})`,
+    }),
     graph(['Probes', 'cut: the Secret changed meanwhile.'], 'ops', {
       '{{result}}': sumRate('result', 'tether_cluster_probes_total'),
     }),
@@ -76,15 +56,14 @@ export const lookups: Row = {
       { '{{code}}': sumRate('code', 'tether_lookups_total') },
       { stacked: true },
     ),
+    graph(['Answered from memory', 'Share of look-ups whose answer was at hand.'], 'percentunit', {
+      'at hand': `sum(${rate('tether_lookup_cache_total', 'result="hit"')}) / sum(${rate('tether_lookup_cache_total')})`,
+    }),
     graph(
-      ['Answered from memory', 'Share of look-ups whose answer was at hand.'],
-      'percentunit',
-      {
-        'at hand': `sum(${rate('tether_lookup_cache_total', 'result="hit"')}) / sum(${rate('tether_lookup_cache_total')})`,
-      },
-    ),
-    graph(
-      ['Change to subscriber', 'From when a change was heard of to its last write to a subscriber.'],
+      [
+        'Change to subscriber',
+        'From when a change was heard of to its last write to a subscriber.',
+      ],
       's',
       {
         p50: quantile(0.5, 'tether_lookup_event_seconds'),

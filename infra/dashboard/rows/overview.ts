@@ -60,7 +60,10 @@ export const overview: Row = {
       },
     ),
     stat(
-      ['Change to slice, p99', 'From when a watcher saw a change to the last write that it led to.'],
+      [
+        'Change to slice, p99',
+        'From when a watcher saw a change to the last write that it led to.',
+      ],
       's',
       quantile(0.99, 'tether_event_to_write_seconds'),
       {

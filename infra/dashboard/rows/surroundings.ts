@@ -13,17 +13,13 @@ export const apiServer: Row = {
       { '{{verb}} {{resource}}': sumRate('verb, resource', 'tether_api_requests_total') },
       { stacked: true },
     ),
-    graph(
-      ['Requests that failed', 'By HTTP status; 0: no answer. 409 is nobody’s fault.'],
-      'ops',
-      {
-        '{{code}} {{verb}} {{resource}}': sumRate(
-          'code, verb, resource',
-          'tether_api_requests_total',
-          'code=~"0|[45].."',
-        ),
-      },
-    ),
+    graph(['Requests that failed', 'By HTTP status; 0: no answer. 409 is nobody’s fault.'], 'ops', {
+      '{{code}} {{verb}} {{resource}}': sumRate(
+        'code, verb, resource',
+        'tether_api_requests_total',
+        'code=~"0|[45].."',
+      ),
+    }),
     graph(['Time of a request, p99', 'Without watches.'], 's', {
       '{{verb}} {{resource}}': `histogram_quantile(0.99, ${sumRate('le, verb, resource', 'tether_api_request_seconds_bucket')})`,
     }),

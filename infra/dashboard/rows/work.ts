@@ -7,16 +7,12 @@ export const queue: Row = {
   width: 8,
   height: 7,
   panels: [
-    graph(
-      ['Keys that wait', 'In the whole queue: every process shows the same.'],
-      'short',
-      { '{{name}}': `max by (name) (${ours(series('workqueue_depth'))})` },
-    ),
-    graph(
-      ['Oldest key', 'Grows steadily: nobody takes keys. Hovers: too few workers.'],
-      's',
-      { '{{name}}': `max by (name) (${series('tether_queue_oldest_seconds')})` },
-    ),
+    graph(['Keys that wait', 'In the whole queue: every process shows the same.'], 'short', {
+      '{{name}}': `max by (name) (${ours(series('workqueue_depth'))})`,
+    }),
+    graph(['Oldest key', 'Grows steadily: nobody takes keys. Hovers: too few workers.'], 's', {
+      '{{name}}': `max by (name) (${series('tether_queue_oldest_seconds')})`,
+    }),
     graph(
       ['Keys added', 'What watchers put into the queue; several adds of a key may become one run.'],
       'ops',
@@ -27,7 +23,10 @@ export const queue: Row = {
       '{{name}} p99': ourQuantile(0.99, 'workqueue_queue_duration_seconds'),
     }),
     graph(
-      ['Runs under way', 'Age of the oldest run of each process: one that grows for minutes hangs.'],
+      [
+        'Runs under way',
+        'Age of the oldest run of each process: one that grows for minutes hangs.',
+      ],
       's',
       {
         '{{instance}} {{name}}': `max by (instance, name) (${ours(series('workqueue_longest_running_processor_seconds'))})`,
@@ -46,7 +45,10 @@ export const reconciles: Row = {
   height: 7,
   panels: [
     graph(
-      ['Runs by outcome', 'retry: failed, or its lock was held elsewhere. terminal: no retry helps.'],
+      [
+        'Runs by outcome',
+        'retry: failed, or its lock was held elsewhere. terminal: no retry helps.',
+      ],
       'ops',
       { '{{outcome}}': sumRate('outcome', 'tether_reconciles_total') },
       { stacked: true },
@@ -104,7 +106,10 @@ export const reconciles: Row = {
       EndpointSlices: `sum(${series('tether_slices')})`,
     }),
     graph(
-      ['Kubernetes Events', 'failed: the right is missing. dropped: more than the API server took.'],
+      [
+        'Kubernetes Events',
+        'failed: the right is missing. dropped: more than the API server took.',
+      ],
       'ops',
       { '{{result}}': sumRate('result', 'tether_events_total') },
     ),

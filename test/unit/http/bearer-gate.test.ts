@@ -34,6 +34,16 @@ describe('a gate', () => {
     }
   });
 
+  test('with a user wants the token as that user’s password, as browsers send it', () => {
+    const gate = createGate({ flag, token: 'pass:wörd', user: 'tether' }, silentLogger);
+    const as = (text: string): string => `Basic ${Buffer.from(text).toString('base64')}`;
+    expect(gate.admits(as('tether:pass:wörd'))).toBe(true);
+    const wrong = ['tether:pass', 'tether:', 'admin:pass:wörd', ':pass:wörd', 'pass:wörd', ''];
+    for (const text of wrong) expect(gate.admits(as(text))).toBe(false);
+    const headers = [undefined, '', 'Basic', 'Basic ***', 'Bearer pass:wörd', 'tether:pass:wörd'];
+    for (const header of headers) expect(gate.admits(header)).toBe(false);
+  });
+
   test('with a file follows it, and keeps the last token while there is none', () => {
     writeFileSync(file, 'one\n');
     const lines: string[] = [];
