@@ -17,6 +17,8 @@ let file: string;
 let harness: QueueHarness;
 let queue: Queue;
 let refused: string;
+let board: Board;
+let withoutRedis: TetherProcess;
 
 beforeAll(async () => {
   dir = mkdtempSync(join(tmpdir(), 'tether-board-'));
@@ -35,6 +37,10 @@ beforeAll(async () => {
   await eventually(async () => expect(await queue.getFailedCount()).toBe(1));
   await worker.drain(0);
   await harness.queue.addEvents([event('shop/db', 'the VM was moved')]);
+  // It looks for its Redis for a while, in which others are tested.
+  const nowhere = ['board', '--redis-url', 'redis://127.0.0.1:1', '--board-password-file', file];
+  withoutRedis = spawnTether(nowhere, { lifetime: 'file' });
+  board = await openBoard();
 });
 afterAll(async () => {
   await queue.close();
@@ -95,11 +101,6 @@ function pathOf(route: string): string {
 }
 
 describe('the board', () => {
-  let board: Board;
-  beforeAll(async () => {
-    board = await openBoard();
-  });
-
   it('shows nothing to whoever has not the password, not even its pages', async () => {
     const wrong = ['', as('tether', 'wrong'), as('admin', PASSWORD), `Bearer ${PASSWORD}`];
     for (const path of ['/', '/api/queues', '/static/favicon.ico', '/nowhere']) {
@@ -185,9 +186,9 @@ describe('the board', () => {
 });
 
 describe('a board that may write', () => {
-  let board: Board;
+  let writable: Board;
   beforeAll(async () => {
-    board = await openBoard('--board-writable', 'true');
+    writable = await openBoard('--board-writable', 'true');
   });
 
   it('retries and promotes, and does nothing else', async () => {
@@ -197,17 +198,17 @@ describe('a board that may write', () => {
     expect(allowed).toHaveLength(4);
     const before = await queue.getJobCounts();
     for (const [method, route] of CHANGES.filter(([, path]) => !allowed.includes(path))) {
-      const { status } = await board.fetch(pathOf(route), { method });
+      const { status } = await writable.fetch(pathOf(route), { method });
       expect([method, route, status]).toEqual([method, route, 405]);
     }
     expect(await queue.getJobCounts()).toEqual(before);
-    const retried = await board.fetch(`/api/queues/service/${refused}/retry`, { method: 'PUT' });
+    const retried = await writable.fetch(`/api/queues/service/${refused}/retry`, { method: 'PUT' });
     expect([retried.status, await queue.getJobState(refused)]).toEqual([204, 'waiting']);
   });
 
   it('promotes a key that backs off', async () => {
     const job = await queue.add('reconcile', { key: 'shop/late' }, { delay: 3_600_000 });
-    const { status } = await board.fetch(`/api/queues/service/${job.id}/promote`, {
+    const { status } = await writable.fetch(`/api/queues/service/${job.id}/promote`, {
       method: 'PUT',
     });
     expect([status, await queue.getJobState(job.id ?? '')]).toEqual([204, 'waiting']);
@@ -216,80 +217,51 @@ describe('a board that may write', () => {
   it('does nothing that another page asks for', async () => {
     const path = '/api/queues/service/promote';
     const headers = { 'sec-fetch-site': 'cross-site' };
-    expect((await board.fetch(path, { method: 'PUT', headers })).status).toBe(403);
+    expect((await writable.fetch(path, { method: 'PUT', headers })).status).toBe(403);
     const own = { 'sec-fetch-site': 'same-origin' };
-    expect((await board.fetch(path, { method: 'PUT', headers: own })).status).toBe(200);
+    expect((await writable.fetch(path, { method: 'PUT', headers: own })).status).toBe(200);
   });
 });
 
 it('without Redis the board says so at once', async () => {
-  const args = ['board', '--redis-url', 'redis://127.0.0.1:1', '--board-password-file', file];
-  const board = await boardOf(spawnTether(args));
-  expect(await board.fetch('/api/queues')).toMatchObject({
+  const lonely = await boardOf(withoutRedis);
+  expect(await lonely.fetch('/api/queues')).toMatchObject({
     status: 503,
     text: '{"error":"Redis does not answer"}',
   });
-  expect((await board.fetch('/')).status).toBe(200);
+  expect((await lonely.fetch('/')).status).toBe(200);
 });
 
 it('tether up shows it where it is told to', async () => {
   const args = ['up', '--redis-prefix', harness.prefix, '--board-addr', '127.0.0.1:0'];
   const tether = spawnTether(args, { env: { TETHER_BOARD_PASSWORD: PASSWORD } });
-  const board = await boardOf(tether);
-  expect((await board.fetch('/api/queues')).status).toBe(200);
+  const shown = await boardOf(tether);
+  expect((await shown.fetch('/api/queues')).status).toBe(200);
   expect(tether.stdout()).not.toContain(PASSWORD);
 });
 
-describe('a board that cannot be shown is one clear line', () => {
-  it.each([
+it('a board that cannot be shown is one clear line', async () => {
+  const { port, host } = new URL(board.url);
+  const both = ['--board-password', 'a', '--board-password-file', '/nonexistent'];
+  const cases: readonly (readonly [args: readonly string[], code: number, message: RegExp])[] = [
+    [['board'], 2, /^--board-password: the board wants a password; give one, or/],
+    [['board', '--board-password', ''], 2, /^--board-password: the board wants a password/],
+    [['up', '--board-addr', '127.0.0.1:0'], 2, /^--board-password: the board wants a password/],
+    [['board', ...both], 2, /^--board-password-file: --board-password is given too; leave one/],
+    [['board', ...both.slice(2)], 2, /^--board-password-file: cannot be read: .*ENOENT/],
+    [['board', '--board-addr', 'localhost'], 2, /^--board-addr "localhost": expected HOST:PORT/],
     [
-      'no password',
-      ['board'],
-      2,
-      /^tether: --board-password: the board wants a password; give one, or/,
+      ['board', '--board-addr', host, '--board-password', 'a'],
+      1,
+      new RegExp(`^--board-addr: port ${port} of 127.0.0.1 is in use; choose another one`),
     ],
-    ['an empty password', ['board', '--board-password', ''], 2, /^tether: --board-password: /],
-    ['no password for up', ['up', '--board-addr', '127.0.0.1:0'], 2, /^tether: --board-password: /],
-    [
-      'two passwords',
-      ['board', '--board-password', 'a', '--board-password-file', '/nonexistent'],
-      2,
-      /^tether: --board-password-file: --board-password is given too; leave one of them out\n$/,
-    ],
-    [
-      'a file that is not there',
-      ['board', '--board-password-file', '/nonexistent'],
-      2,
-      /^tether: --board-password-file: cannot be read: .*ENOENT/,
-    ],
-    [
-      'no port',
-      ['board', '--board-addr', 'localhost', '--board-password', 'a'],
-      2,
-      /^tether: --board-addr "localhost": expected HOST:PORT/,
-    ],
-  ])('%s', async (_, args, code, message) => {
-    const ended = await runTether(args);
-    expect({ code: ended.code, stderr: ended.stderr }).toEqual({
-      code,
-      stderr: expect.stringMatching(message),
-    });
-    expect(ended.stderr.trimEnd()).not.toContain('\n');
-  });
-
-  it('a port that is taken', async () => {
-    const { url } = await openBoard();
-    const { port, host } = new URL(url);
-    const { code, stderr } = await runTether([
-      'board',
-      '--board-addr',
-      host,
-      '--board-password',
-      'a',
-    ]);
-    expect({ code, stderr }).toEqual({
-      code: 1,
-      stderr: expect.stringMatching(`^tether: --board-addr: port ${port} of 127.0.0.1 is in use; `),
-    });
-  });
+  ];
+  const ended = await Promise.all(cases.map(([args]) => runTether(args)));
+  for (const [at, { code, stderr }] of ended.entries()) {
+    const [args, expected, message] = cases[at] ?? [];
+    expect({ args, code }).toEqual({ args, code: expected });
+    const lines = stderr.trimEnd().split('\n');
+    expect(lines).toEqual([expect.stringMatching(/^tether: /)]);
+    expect(lines[0]?.replace('tether: ', '')).toMatch(message ?? '');
+  }
 });
