@@ -42,8 +42,8 @@ const TIMEOUT_MS = 10_000;
 
 /*
  * By require, which the bundle of Tether does not follow: Bull Board looks for its pages beside its own
- * files, and takes queues of its own copy of BullMQ alone. Loading it all takes some 150 ms and 30 MB, so it
- * is done here and by nobody who shows no board.
+ * files, and takes queues of its own copy of BullMQ alone. Loading it all takes 160 ms of CPU and 23 MB beyond
+ * a queue, so it is done here and by nobody who shows no board.
  */
 const load = createRequire(import.meta.url);
 

@@ -93,25 +93,30 @@ function refuse(reply: FastifyReply, { status, error }: Refusal): FastifyReply {
 function refusalOf(request: FastifyRequest, { writable, isReady }: GuardOptions): Refusal | null {
   const route = request.routeOptions.url ?? '';
   const changes = request.method !== 'GET' && request.method !== 'HEAD';
-  if (changes && !writable) {
+  const refused = changes ? changeRefusal(request, route, writable) : null;
+  if (refused !== null) return refused;
+  // BullMQ would wait for the first connection for ever.
+  if (!route.startsWith('/api/') || isReady()) return null;
+  return { status: 503, error: 'Redis does not answer' };
+}
+
+function changeRefusal(
+  { method, headers }: FastifyRequest,
+  route: string,
+  writable: boolean,
+): Refusal | null {
+  if (!writable) {
     return {
       status: 405,
       error: 'this board changes nothing; --board-writable true lets it retry',
     };
   }
-  if (changes && (request.method !== 'PUT' || !ACTIONS.has(route))) {
+  if (method !== 'PUT' || !ACTIONS.has(route)) {
     return { status: 405, error: 'this board retries and promotes jobs, and changes nothing else' };
   }
   // A browser says where a request comes from; a page of somebody else's may not act with its password.
-  const site = request.headers['sec-fetch-site'] ?? 'same-origin';
-  if (changes && site !== 'same-origin') {
-    return { status: 403, error: 'this came from another page than the board' };
-  }
-  // BullMQ would wait for the first connection for ever.
-  if (route.startsWith('/api/') && !isReady()) {
-    return { status: 503, error: 'Redis does not answer' };
-  }
-  return null;
+  if ((headers['sec-fetch-site'] ?? 'same-origin') === 'same-origin') return null;
+  return { status: 403, error: 'this came from another page than the board' };
 }
 
 /** Calls `action` unless it was called within the last `everyMs`. */
