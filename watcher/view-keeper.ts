@@ -16,6 +16,8 @@ export interface ViewKeeperDeps {
   readonly history: History;
   /** Kinds whose watch is healthy now. */
   readonly healthyKinds: () => readonly Kind[];
+  /** Whether a namespace is among those that are served. */
+  readonly accepts: (namespace: string) => boolean;
 }
 
 /**
@@ -94,9 +96,13 @@ export class ViewKeeper {
     this.#listed.clear();
   }
 
-  /** All namespaces of the view. */
+  /**
+   * All namespaces of the view that are served. What it has of others, from a time when they were served
+   * or from a watcher that serves them, is nothing that our lists can call gone, or our marks in sync.
+   */
   async namespaces(): Promise<string[]> {
-    return [...new Set([...this.#seen, ...(await this.#writer.namespaces())])];
+    const known = (await this.#writer.namespaces()).filter(this.#deps.accepts);
+    return [...new Set([...this.#seen, ...known])];
   }
 
   /** Names of one kind in each namespace of the view. */
@@ -114,6 +120,12 @@ export class ViewKeeper {
     if (!this.#inSync) return [];
     await this.#deps.identities.notePositions(this.#history, positions);
     return this.#markAll([...this.#births.keys()], this.#deps.healthyKinds());
+  }
+
+  /** Takes the marks off: nobody feeds this view any more. */
+  async unmark(): Promise<void> {
+    const namespaces = [...this.#births.keys()];
+    await Promise.all(namespaces.map((namespace) => this.#writer.unmark(namespace)));
   }
 
   async #markAll(namespaces: readonly string[], kinds: readonly Kind[]): Promise<string[]> {

@@ -59,13 +59,13 @@ function explain(
   // Of a configuration the planner takes what it knows.
   const options: PlanOptions = config;
   const managerOf = (slice: SliceRecord): string => slice.labels[LABEL_MANAGED_BY] ?? '';
-  const ours = slices.filter((slice) => managerOf(slice) === config.manager);
+  const inQuestion = [config.manager, ...config.adopt];
   const { writes } = planSlices({
     key,
     service,
     workloads,
     options,
-    slices: ours,
+    slices: slices.filter((slice) => inQuestion.includes(managerOf(slice))),
     takenNames: [],
     triggerTime: '',
   });

@@ -1,45 +1,28 @@
-import type { Redis } from 'ioredis';
-import { redisNow } from './now.ts';
+import type { RedisClient } from './client.ts';
+import type { NamespaceFilter } from '../../core/namespace-filter.ts';
+import { createBeats, type Beat, type Beats } from './beats.ts';
 
-/** What a watcher says of itself; `at` is by Redis' clock, ms, so that no two hosts' clocks meet. */
-export interface WatcherBeat {
-  readonly id: string;
-  readonly at: number;
-  readonly host: string;
-  readonly pid: number;
+/** What a watcher says of itself. */
+export interface WatcherBeat extends Beat {
   readonly states: Readonly<Record<string, string>>;
+  /** The namespaces that it serves; absent in what an older release says. */
+  readonly filter?: NamespaceFilter;
+  /** Which view it feeds (core/view-scope.ts); absent likewise. */
+  readonly view?: string;
 }
 
-/** A watcher that was silent for longer is taken for dead, ms. */
-const WATCHER_SILENCE_MS = 10_000;
+/** What a worker says of itself. */
+export type WorkerBeat = Beat;
 
-function watchersKey(prefix: string): string {
-  return `{${prefix}}:watchers`;
+export function watcherBeats(redis: RedisClient, prefix: string): Beats<WatcherBeat> {
+  return createBeats(redis, prefix, 'watcher');
 }
 
-/** Says that a watcher lives; drops the entries of those that do not. */
-export async function beatWatcher(
-  redis: Redis,
-  prefix: string,
-  beat: Omit<WatcherBeat, 'at'>,
-): Promise<void> {
-  const at = await redisNow(redis);
-  await redis.hset(watchersKey(prefix), beat.id, JSON.stringify({ ...beat, at }));
-  const dead = (await readAll(redis, prefix)).filter((other) => at - other.at > 60_000);
-  if (dead.length > 0) await redis.hdel(watchersKey(prefix), ...dead.map(({ id }) => id));
-}
-
-export async function forgetWatcher(redis: Redis, prefix: string, id: string): Promise<void> {
-  await redis.hdel(watchersKey(prefix), id);
+export function workerBeats(redis: RedisClient, prefix: string): Beats<WorkerBeat> {
+  return createBeats(redis, prefix, 'worker');
 }
 
 /** Watchers that were heard of within the last ten seconds. */
-export async function liveWatchers(redis: Redis, prefix: string): Promise<WatcherBeat[]> {
-  const [now, all] = await Promise.all([redisNow(redis), readAll(redis, prefix)]);
-  return all.filter((beat) => now - beat.at <= WATCHER_SILENCE_MS);
-}
-
-async function readAll(redis: Redis, prefix: string): Promise<WatcherBeat[]> {
-  const values = await redis.hvals(watchersKey(prefix));
-  return values.map((value) => JSON.parse(value) as WatcherBeat);
+export function liveWatchers(redis: RedisClient, prefix: string): Promise<WatcherBeat[]> {
+  return watcherBeats(redis, prefix).live();
 }

@@ -1,5 +1,6 @@
 import { expect } from '@jest/globals';
 import type { ApiEndpointSlice } from '../../core/api-objects.ts';
+import { LABEL_SERVICE_NAME } from '../../core/names.ts';
 import { createKubeClient } from '../../platform/kube/client.ts';
 import { loadKubeConfig } from '../../platform/kube/kubeconfig.ts';
 import { apiOk } from './api.ts';
@@ -14,8 +15,15 @@ export interface SliceReader {
    * what was taken is not told again.
    */
   takeMissing(): readonly string[];
+  /**
+   * Addresses that a Service had twice at some moment, with the event after which; what was taken is not
+   * told again. An endpoint that moves to another slice is there twice on purpose, for a moment.
+   */
+  takeDoubled(): readonly string[];
   /** Events seen so far. */
   readonly events: number;
+  /** What happened to a slice: `ADDED`, `MODIFIED`, `DELETED`. */
+  eventsOf(slice: string): readonly string[];
   /** From now on each of these must be ready in every state. */
   expectAlways(addresses: readonly string[]): void;
   /** Waits until everything up to now was seen. */
@@ -35,12 +43,16 @@ export async function startSliceReader(namespace: string): Promise<SliceReader> 
   const slices = new Map(list.items.map((slice) => [slice.metadata?.name, slice]));
   const stopping = new AbortController();
   const missing: string[] = [];
+  const doubled: string[] = [];
+  const told: (readonly [slice: string, type: string])[] = [];
   const state = { events: 0, always: [] as readonly string[] };
   const take = (type: string, slice: ApiEndpointSlice): void => {
     const name = slice.metadata?.name;
     if (type === 'DELETED') slices.delete(name);
     else slices.set(name, slice);
     state.events += 1;
+    told.push([name ?? '', type]);
+    doubled.push(...doubledAddresses(slices.values()).map((one) => `${one} after ${type} ${name}`));
     const ready = readyAddresses(slices.values());
     const gone = state.always.filter((address) => !ready.has(address));
     missing.push(...gone.map((address) => `${address} after ${type} ${name}`));
@@ -64,6 +76,8 @@ export async function startSliceReader(namespace: string): Promise<SliceReader> 
   });
   return {
     takeMissing: () => missing.splice(0),
+    takeDoubled: () => doubled.splice(0),
+    eventsOf: (slice) => told.flatMap(([name, type]) => (name === slice ? [type] : [])),
     get events() {
       return state.events;
     },
@@ -86,6 +100,23 @@ export async function startSliceReader(namespace: string): Promise<SliceReader> 
       await client.close();
     },
   };
+}
+
+/** `SERVICE: ADDRESS` of each that is in a Service's slices more than once. */
+function doubledAddresses(slices: Iterable<ApiEndpointSlice>): string[] {
+  const seen = new Set<string>();
+  const twice = new Set<string>();
+  for (const { metadata, endpoints } of slices) {
+    const service = metadata?.labels?.[LABEL_SERVICE_NAME];
+    for (const { addresses = [] } of endpoints ?? []) {
+      for (const address of addresses) {
+        const one = `${service}: ${address}`;
+        if (seen.has(one)) twice.add(one);
+        seen.add(one);
+      }
+    }
+  }
+  return [...twice];
 }
 
 function readyAddresses(slices: Iterable<ApiEndpointSlice>): ReadonlySet<string> {

@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto';
-import type { Redis } from 'ioredis';
 import { silentLogger } from '../../core/logger.ts';
 import { formatKey } from '../../core/object-key.ts';
 import type { KubeClient } from '../../platform/kube/client.ts';
 import type { Add, WorkQueue } from '../../platform/redis/queue/work-queue.ts';
+import type { RedisClient } from '../../platform/redis/client.ts';
 import { createIdentityStore } from '../../platform/redis/view/identity.ts';
 import { createViewWriter } from '../../platform/redis/view/view-writer.ts';
 import { LocalWatcher } from '../../watcher/local-watcher.ts';
@@ -11,7 +11,7 @@ import { TEST_MANAGER } from './run.ts';
 
 export interface WatcherRigOptions {
   readonly client: KubeClient;
-  readonly redis: Redis;
+  readonly redis: RedisClient;
   readonly prefix: string;
   /** UID of the cluster, as the view's identity has it. */
   readonly clusterUid: string;
@@ -32,6 +32,7 @@ export async function startWatcher(options: WatcherRigOptions): Promise<LocalWat
     queue: toldQueue(options.onAdd),
     openView: (identity) => createViewWriter(redis, { prefix, identity }, randomUUID),
     manager: TEST_MANAGER,
+    adopt: [],
     accepts: (one) => one === namespace,
     idleMs: 75_000,
     log: silentLogger,

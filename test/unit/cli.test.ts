@@ -36,6 +36,7 @@ test('the fixed commands are all there', () => {
       'workload unready',
       'workload drain',
       'install',
+      'uninstall',
       'link',
     ]),
   );

@@ -68,6 +68,13 @@ describe('a bad option is one clear line', () => {
     ['namespace', 'Tether', 'the name of a namespace'],
     ['includeNamespaces', 'a,B', '("B" is none)'],
     ['manager', 'a/b', 'a label value'],
+    ['adopt', 'a,b/c', '--adopt "a,b/c": expected names of managers'],
+    [
+      'adopt',
+      'endpointslice-controller.k8s.io',
+      "managers that have stopped (endpointslice-controller.k8s.io is Kubernetes' own, and goes on",
+    ],
+    ['adopt', 'a, endpointslicemirroring-controller.k8s.io', "is Kubernetes' own"],
     ['redisPrefix', 'a{b', 'up to 64 letters'],
     ['httpHost', 'a b', 'an IP address or a host name'],
     ['workloadCidrsDeny', '10.0.0.0/8, 10.1.0.0/8', '("10.1.0.0/8" is none: no bit after'],
@@ -105,6 +112,11 @@ describe('a bad option is one clear line', () => {
     expect(error.message).toContain('--exclude-namespaces "b"');
   });
 
+  test('our own manager to be taken over from', () => {
+    const error = complaint({ adopt: 'other,ours', manager: 'ours' });
+    expect(error.message).toBe('--adopt "ours": that is --manager, whose slices are ours already');
+  });
+
   test('a very long value is cut', () => {
     expect(complaint({ concurrency: '9'.repeat(5000) }).message.length).toBeLessThan(200);
   });
@@ -121,6 +133,35 @@ describe('the Redis of a command', () => {
   test('is the configured one', () => {
     const config = readConfig({ redisUrl: 'rediss://u:p@host:1/2' }, {});
     expect(resolveRedisUrl(config, folder)).toBe('rediss://u:p@host:1/2');
+  });
+
+  test('comes with what TLS and Sentinels need beside the URL', () => {
+    const tls = { redisUrl: 'rediss://host', redisCaFile: '/ca.pem', redisTlsServerName: 'r' };
+    expect(resolveRedisUrl(readConfig(tls, {}), folder)).toEqual({
+      url: 'rediss://host',
+      tls: { caFile: '/ca.pem', serverName: 'r' },
+    });
+    const sentinel = { redisUrl: 'redis+sentinel://a,b/m', redisSentinelPassword: 's3cret' };
+    expect(resolveRedisUrl(readConfig(sentinel, {}), folder)).toEqual({
+      url: 'redis+sentinel://a,b/m',
+      sentinel: { password: 's3cret' },
+    });
+  });
+
+  test.each([
+    [{ redisUrl: 'redis://host', redisCaFile: '/ca.pem' }, 'redis-ca-file', 'begins with rediss'],
+    [{ redisUrl: 'rediss://h', redisCertFile: '/c' }, 'redis-cert-file', '--redis-key-file is missing'],
+    [{ redisUrl: 'rediss://h', redisKeyFile: '/k' }, 'redis-key-file', '--redis-cert-file is missing'],
+    [
+      { redisUrl: 'redis://host', redisSentinelPassword: 's3cret' },
+      'redis-sentinel-password',
+      'redis+sentinel://',
+    ],
+  ])('is refused with options that do not go together: %j', (flags, flag, message) => {
+    const error = complaint(flags);
+    expect(error.field).toBe(flag);
+    expect(error.message).toContain(message);
+    expect(error.message).not.toContain('s3cret');
   });
 
   test('else the private one of this folder', () => {

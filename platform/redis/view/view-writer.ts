@@ -1,5 +1,6 @@
-import type { Redis } from 'ioredis';
+import type { RedisClient } from '../client.ts';
 import type { Encoded, Kind } from '../../../core/codec.ts';
+import { redisMicros } from '../now.ts';
 import { loadScript, runScript } from '../scripts.ts';
 import {
   birthKey,
@@ -63,6 +64,8 @@ export interface ViewWriter {
     ttlMs: number,
     kinds: readonly Kind[],
   ): Promise<boolean>;
+  /** Takes the sync marks of a namespace off: functions read live from now on. */
+  unmark(namespace: string): Promise<void>;
 }
 
 const applyChanges = loadScript('apply-changes');
@@ -71,7 +74,11 @@ const settlePending = loadScript('settle-pending');
 const heartbeat = loadScript('heartbeat');
 
 /** `birth` makes the mark of a namespace that has none: any text that no other fill would make. */
-export function createViewWriter(redis: Redis, keys: ViewKeys, birth: () => string): ViewWriter {
+export function createViewWriter(
+  redis: RedisClient,
+  keys: ViewKeys,
+  birth: () => string,
+): ViewWriter {
   return {
     keys,
     apply: async (namespace, changes) => {
@@ -105,8 +112,14 @@ export function createViewWriter(redis: Redis, keys: ViewKeys, birth: () => stri
       const args = [viewBase(keys, namespace), mark, ttlMs, ...kinds];
       return (await runScript(redis, heartbeat, [birthKey(keys, namespace)], args)) === 1;
     },
+    unmark: async (namespace) => {
+      const base = viewBase(keys, namespace);
+      await redis.del(MARKED.map((kind) => `${base}m:${kind}`));
+    },
   };
 }
+
+const MARKED: readonly Kind[] = ['service', 'workload', 'slice'];
 
 /** How the scripts call it. */
 const OPS = { upsert: '+', remove: '-' } as const;
@@ -129,12 +142,11 @@ function readApplied(reply: readonly [number, number, string, ...string[]]): App
 }
 
 async function readOverdue(
-  redis: Redis,
+  redis: RedisClient,
   pending: string,
   olderThanMs: number,
 ): Promise<Pick<Applied, 'dirty' | 'score'>> {
-  const [seconds, micros] = await redis.time();
-  const limit = Number(seconds) * 1e6 + Number(micros) - olderThanMs * 1000;
+  const limit = (await redisMicros(redis, pending)) - olderThanMs * 1000;
   const names = await redis.zrangebyscore(pending, '-inf', limit);
   const dirty = names.map((service) => ({ service, why: 'service' as const }));
   return { dirty, score: String(limit) };

@@ -7,6 +7,8 @@ export interface WatchMetrics {
   relistChanged(resource: string, count: number): void;
   /** Says where the age of the last contact (ms) comes from; asked at each scrape. */
   contactsFrom(read: () => Iterable<readonly [resource: string, ageMs: number]>): void;
+  /** Says where the number of our slices in namespaces that are not served comes from. */
+  leftBehindFrom(read: () => number): void;
 }
 
 export function createWatchMetrics(): {
@@ -30,12 +32,20 @@ export function createWatchMetrics(): {
     ['resource'],
     () => Array.from(readAges(), ([name, ageMs]): Sample => [ageMs / 1000, name]),
   );
+  let readLeftBehind: (() => number) | null = null;
+  const leftBehind = createGauge(
+    'tether_left_behind_slices',
+    'EndpointSlices of ours in namespaces that no watcher serves, when this one last looked.',
+    [],
+    () => (readLeftBehind === null ? [] : [[readLeftBehind()]]),
+  );
   return {
-    families: [restarts, changes, since],
+    families: [restarts, changes, since, leftBehind],
     record: {
       restarted: (resource: string) => restarts.add(1, resource),
       relistChanged: (resource: string, count: number) => changes.add(count, resource),
       contactsFrom: (read: typeof readAges) => void (readAges = read),
+      leftBehindFrom: (read: () => number) => void (readLeftBehind = read),
     },
   };
 }
