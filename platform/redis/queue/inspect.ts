@@ -1,5 +1,5 @@
 import type { Job, Queue } from 'bullmq';
-import type { Redis } from 'ioredis';
+import type { RedisClient } from '../client.ts';
 import { queuePrefix, type JobData, type QueueName } from '../../../core/job.ts';
 import { loadQueueScript, runScript } from '../scripts.ts';
 import { RESYNC_PRIORITY } from './classes.ts';
@@ -11,11 +11,13 @@ export interface QueueCounts {
   readonly active: number;
   /** Backing off. */
   readonly delayed: number;
+  /** Those of the delayed ones whose time has come: more than none for long only while no worker lives. */
+  readonly due: number;
   /** Events and resyncs. */
   readonly prioritized: number;
   /** Refused for good and kept for inspection; at most 1,000. */
   readonly failed: number;
-  /** Since the oldest job that could run was added; 0 when there is none. */
+  /** Since the oldest job that could run was added, put off last, or due; 0 when there is none. */
   readonly oldestWaitingMs: number;
 }
 
@@ -35,19 +37,24 @@ const SHOWN = 200;
 
 /** One round trip; the age is by this host's clock against that of whoever added the job. */
 export async function countJobs(
-  redis: Redis,
+  redis: RedisClient,
   prefix: string,
   name: QueueName,
 ): Promise<QueueCounts> {
   const base = `${queuePrefix(prefix)}:${name}:`;
   const keys = ['wait', 'active', 'delayed', 'prioritized', 'failed'].map((key) => base + key);
   const reply = await runScript(redis, counts, keys, [base, RESYNC_PRIORITY]);
-  const [waiting, active, delayed, prioritized, failed, oldest] = reply as [
-    ...[number, number, number, number, number],
-    string,
+  const [waiting, active, delayed, prioritized, failed, due, oldest] = reply as [
+    ...[number, number, number, number, number, number],
+    number | '',
   ];
-  const oldestWaitingMs = oldest === '' ? 0 : Math.max(0, Date.now() - Number(oldest));
-  return { waiting, active, delayed, prioritized, failed, oldestWaitingMs };
+  const oldestWaitingMs = oldest === '' ? 0 : Math.max(0, Date.now() - oldest);
+  return { waiting, active, delayed, due, prioritized, failed, oldestWaitingMs };
+}
+
+/** Jobs that a worker could take at once. */
+export function runnable({ waiting, prioritized, due }: QueueCounts): number {
+  return waiting + prioritized + due;
 }
 
 /** The latest first. */

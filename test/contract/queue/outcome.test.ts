@@ -1,5 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { parseKey } from '../../../core/object-key.ts';
+import { runnable } from '../../../platform/redis/queue/inspect.ts';
+import { eventually } from '../../support/eventually.ts';
 import { event, openHarness, type QueueHarness } from '../../support/queue-harness.ts';
 
 const web = parseKey('a/web');
@@ -101,10 +103,43 @@ describe('counts', () => {
       waiting: 0,
       active: 0,
       delayed: 0,
+      due: 0,
       prioritized: 0,
       failed: 0,
       oldestWaitingMs: 0,
     });
+  });
+
+  test('take a key that was put off for one that waits once its time has come and no worker lives', async () => {
+    await harness.plan('a/web', { end: { laterMs: 60_000 } });
+    const consumer = harness.startWorker();
+    await harness.queue.addEvents([event('a/web')]);
+    await eventually(async () =>
+      expect(await harness.queue.counts()).toMatchObject({ delayed: 1, due: 0 }),
+    );
+    await consumer.drain(0);
+    expect(runnable(await harness.queue.counts())).toBe(0);
+    expect(await harness.queue.counts()).toMatchObject({ oldestWaitingMs: 0 });
+    const base = `{${harness.prefix}}:service:`;
+    const job = (await harness.redis.get(`${base}de:a/web`)) ?? '';
+    const ago = (ms: number): number => (Date.now() - ms) * 4096;
+    await harness.redis.zadd(`${base}delayed`, ago(5_000), job);
+    const due = await harness.queue.counts();
+    expect(due).toMatchObject({ delayed: 1, due: 1, waiting: 0, prioritized: 0 });
+    expect(runnable(due)).toBe(1);
+    expect(due.oldestWaitingMs).toBeGreaterThanOrEqual(4_900);
+    expect(due.oldestWaitingMs).toBeLessThan(60_000);
+  });
+
+  test('tell how long a key waits since its last run, not since it was added hours ago', async () => {
+    await harness.queue.addEvents([event('a/web')]);
+    const base = `{${harness.prefix}}:service:`;
+    const job = (await harness.redis.get(`${base}de:a/web`)) ?? '';
+    const [hours, seconds] = [Date.now() - 7_200_000, Date.now() - 3_000];
+    await harness.redis.hset(base + job, { timestamp: hours, processedOn: seconds });
+    const { oldestWaitingMs } = await harness.queue.counts();
+    expect(oldestWaitingMs).toBeGreaterThanOrEqual(2_900);
+    expect(oldestWaitingMs).toBeLessThan(3_600_000);
   });
 });
 
