@@ -1,12 +1,26 @@
+import type { Redis } from 'ioredis';
 import { primariesOf, type RedisClient } from './client.ts';
 
 /**
  * Whether Redis keeps every key also when its memory is full (`maxmemory-policy noeviction`); of a
  * Cluster: whether each of its masters does. Null where nobody tells. It is looked at when a process
  * starts; somebody may change it later.
+ *
+ * Rejects when Redis does not answer.
  */
 export async function readNoEviction(client: RedisClient): Promise<boolean | null> {
-  const texts = await Promise.all(primariesOf(client).map((redis) => redis.info('memory')));
-  const policies = texts.flatMap((text) => /^maxmemory_policy:(\S+)/m.exec(text)?.[1] ?? []);
+  const policies = (await Promise.all(primariesOf(client).map(policyOf))).flatMap(
+    (one) => one ?? [],
+  );
   return policies.length === 0 ? null : policies.every((policy) => policy === 'noeviction');
+}
+
+async function policyOf(redis: Redis): Promise<string | null> {
+  try {
+    return /^maxmemory_policy:(\S+)/m.exec(await redis.info('memory'))?.[1] ?? null;
+  } catch (error) {
+    // An answer all the same: this user may not ask.
+    if (error instanceof Error && error.name === 'ReplyError') return null;
+    throw error;
+  }
 }

@@ -141,6 +141,16 @@ test('the queue of cluster Secrets has the same series, and numbers of its own',
   });
 });
 
+test.each([
+  [true, 1],
+  [false, 0],
+  [null, undefined],
+])('the eviction policy of Redis: noeviction %s', async (noEviction, expected) => {
+  const metrics = metricsOf();
+  metrics.shareFrom(() => Promise.resolve({ depth: {}, stuck: 0, noEviction }));
+  expect((await scrape(metrics))['tether_redis_noeviction']).toBe(expected);
+});
+
 describe('endpoints and slices', () => {
   test('follow the last result of each Service', async () => {
     const metrics = metricsOf();

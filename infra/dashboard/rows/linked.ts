@@ -23,9 +23,16 @@ export const linkedClusters: Row = {
     graph(['Credential: time left', 'Of those that say when they end.'], 's', {
       '{{cluster}}': `max by (cluster) (${series('tether_cluster_credential_expiry_timestamp_seconds', CLUSTER)}) - time()`,
     }),
-    graph(['Last word of their API servers', 'Of the watch that heard of it longest ago.'], 's', {
-      '{{cluster}}': `max by (cluster) (${series('tether_cluster_watch_last_contact_seconds', CLUSTER)})`,
-    }),
+    graph(
+      [
+        'Last word of their API servers',
+        'Bookmarks come each minute. Of a kind that a cluster does not have nothing is heard.',
+      ],
+      's',
+      {
+        '{{cluster}} {{resource}}': `max by (cluster, resource) (${series('tether_cluster_watch_last_contact_seconds', CLUSTER)})`,
+      },
+    ),
     graph(['Watches', 'Begun anew; changes that only a list found.'], 'ops', {
       '{{cluster}} begun anew': sumRate('cluster', 'tether_cluster_watch_restarts_total', CLUSTER),
       '{{cluster}} missed': sumRate('cluster', 'tether_cluster_relist_changes_total', CLUSTER),
