@@ -160,11 +160,14 @@ function mustRelist<T>(loop: Loop<T>, verdict: Verdict): boolean {
 }
 
 function delayOf<T>(loop: Loop<T>, verdict: Verdict): number {
-  const { random } = loop.options;
+  const { random, unreachableCapMs } = loop.options;
   const own = backoffMs(...stepOf(loop, verdict), random);
-  if (verdict.retryAfterMs === 0) return own;
+  // A server that is starting says five seconds to everybody, whatever it still needs.
+  const most = verdict.unreachable ? unreachableCapMs : Infinity;
+  const asked = Math.min(verdict.retryAfterMs, most);
+  if (asked === 0) return own;
   // A little more than asked, so that those told the same do not come back as one.
-  return Math.max(own, Math.round(verdict.retryAfterMs * (1 + 0.1 * random())));
+  return Math.max(own, Math.round(asked * (1 + 0.1 * random())));
 }
 
 /**

@@ -1,4 +1,3 @@
-import { describeError } from '../../core/errors.ts';
 import type { KubeAccess } from './kubeconfig-access.ts';
 import { explainNetworkError } from './network-errors.ts';
 import { createTransport } from './transport.ts';
@@ -44,7 +43,7 @@ export async function askHealth(access: KubeAccess, signal: AbortSignal): Promis
     return { kind: 'starting', reason: `${server} says that it is not ready yet` };
   } catch (error) {
     const late = `${server} gave no answer within ${DEADLINE_MS / 1000} s`;
-    const reason = deadline.aborted ? late : describeError(explainNetworkError(server, error));
+    const reason = deadline.aborted ? late : explainNetworkError(server, error).message;
     return { kind: 'away', reason };
   } finally {
     await transport.close();

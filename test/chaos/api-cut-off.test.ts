@@ -93,7 +93,7 @@ describe('a worker that is cut off from the API server', () => {
       await fleet.untilQuiet();
       workersApi.proxy[how]();
       await setReady(ns, `${web}-a`, false);
-      const why = how === 'cut' ? 'closed by the other side' : 'gave no answer within 2 s';
+      const why = how === 'cut' ? '(closed|reset) by the other side' : 'gave no answer within 2 s';
       const [worker] = fleet.workers;
       await worker?.untilLog(
         new RegExp(`${why}.*"the API server does not answer: no key is taken`),

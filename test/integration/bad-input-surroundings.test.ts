@@ -200,7 +200,9 @@ describe('a port in use', () => {
         line,
         code: 1,
         said: [
-          `tether: --${option}: port ${port} of 127.0.0.1 is in use; choose another one, or 0 for any that is free`,
+          expect.stringContaining(
+            `tether: --${option}: port ${port} of 127.0.0.1 is in use; choose another one, or 0 for any that is free`,
+          ),
         ],
       });
       expectNoStack(ended.stdout + ended.stderr);

@@ -211,6 +211,20 @@ describe('the backoff', () => {
     expect(retries()[0]?.nextTryMs).toBe(2_500);
   });
 
+  test.each([502, 503, 504])(
+    'is that of an outage for a %i, whatever it asks for',
+    async (code) => {
+      rig.api.always('list', refuse(code, {}, { 'retry-after': '60' }));
+      rig.start({ unreachableCapMs: 500, random: () => 0 });
+      await eventually(() => expect(retries().length).toBeGreaterThanOrEqual(2));
+      expect(
+        retries()
+          .map(({ nextTryMs }) => nextTryMs)
+          .slice(0, 2),
+      ).toEqual([500, 500]);
+    },
+  );
+
   test('is forgotten after a watch that stood for a while', async () => {
     rig.api.next('watch', refuse(500), refuse(503));
     rig.start({ healthyMs: 100 });

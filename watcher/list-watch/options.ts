@@ -56,7 +56,10 @@ export interface ReflectorOptions<T> {
   readonly watchSeconds?: readonly [number, number];
   /** After failures; default 100 ms to 30 s. */
   readonly backoff?: BackoffBounds;
-  /** Longest wait while nobody answers, ms; default 5,000: so late at most is a server's return noticed. */
+  /**
+   * Longest wait while nobody answers, or a 502, 503 or 504 comes, ms; default 5,000: so late at most is
+   * it noticed that the server is back. Bounds the Retry-After of such answers as well.
+   */
   readonly unreachableCapMs?: number;
   /** While the kind is not served; default 1 s to 5 s. */
   readonly kindPoll?: BackoffBounds;
