@@ -3,6 +3,8 @@ import { join } from 'node:path';
 import { InvalidInputError, TetherError } from '../core/errors.ts';
 import type { OptionSpec } from './config/option-spec.ts';
 import { OPTIONS, type OptionName } from './config/options.ts';
+import { redisAddress, redisConflict } from './config/redis-options.ts';
+import type { RedisAddress } from './redis/address.ts';
 
 /*
  * The only reader of the environment. Options go through three steps: given (a flag, else a TETHER_*
@@ -87,9 +89,9 @@ export function readConfig(flags: GivenFlags, env: Environment = process.env): C
   return complete(checked as Checked, env);
 }
 
-/** The URL of the Redis to use: as configured, else the private one of a `tether up` in this folder. */
-export function resolveRedisUrl(config: Config, cwd: string = process.cwd()): string {
-  if (config.redisUrl !== undefined) return config.redisUrl;
+/** Where the Redis to use is: as configured, else the private one of a `tether up` in this folder. */
+export function resolveRedisUrl(config: Config, cwd: string = process.cwd()): RedisAddress {
+  if (config.redisUrl !== undefined) return redisAddress(config.redisUrl, config);
   let recorded: string;
   try {
     recorded = readFileSync(redisUrlFile(cwd), 'utf8').trim();
@@ -166,6 +168,8 @@ function complete(checked: Checked, env: Environment): Config {
     );
   }
   const inCluster = Boolean(env['KUBERNETES_SERVICE_HOST']);
+  const conflict = redisConflict(checked);
+  if (conflict !== undefined) throw new InvalidInputError(conflict.flag, conflict.line);
   const clash = checked.includeNamespaces.find((name) => checked.excludeNamespaces.includes(name));
   if (clash !== undefined) {
     throw new InvalidInputError(

@@ -1,10 +1,11 @@
 import { chmod, mkdir, rm, writeFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
-import { redisUrlFile, type Config } from '../../platform/config.ts';
+import { redisUrlFile, resolveRedisUrl, type Config } from '../../platform/config.ts';
+import type { RedisAddress } from '../../platform/redis/address.ts';
 
 /** A Redis for `tether up`: the configured one, or a private one that ends with this process. */
 export interface RedisForUp {
-  readonly url: string;
+  readonly url: RedisAddress;
   stop(): Promise<void>;
 }
 
@@ -14,7 +15,7 @@ export interface RedisForUp {
  */
 export async function redisForUp(config: Config): Promise<RedisForUp> {
   if (config.redisUrl !== undefined) {
-    return { url: config.redisUrl, stop: () => Promise.resolve() };
+    return { url: resolveRedisUrl(config), stop: () => Promise.resolve() };
   }
   const { startPrivateRedis } = await import('../../platform/redis/private-server.ts');
   const server = await startPrivateRedis();

@@ -78,7 +78,9 @@ export const managerList: Parser<readonly string[]> = (text) => {
     .filter((name) => name !== '');
   const kubernetes = names.find((name) => KUBERNETES_MANAGERS.includes(name));
   if (kubernetes !== undefined) {
-    return bad(`managers that have stopped (${kubernetes} is Kubernetes' own, and goes on writing)`);
+    return bad(
+      `managers that have stopped (${kubernetes} is Kubernetes' own, and goes on writing)`,
+    );
   }
   const wrong = names.find((name) => !labelValue(name).ok);
   if (wrong === undefined) return good([...new Set(names)].sort());
@@ -131,15 +133,6 @@ export const hostAndPort: Parser<{ readonly host: string; readonly port: number 
   const port = wholeNumber(0, 65_535)(text.slice(colon + 1));
   if (host.ok && port.ok) return good({ host: host.value, port: port.value });
   return bad('HOST:PORT, such as 127.0.0.1:8080 or *:8080');
-};
-
-export const redisUrl: Parser<string> = (text) => {
-  const expected =
-    'a URL such as redis://HOST:6379, with USER:PASSWORD and @ before HOST, or rediss:// for TLS';
-  if (!URL.canParse(text)) return bad(expected);
-  const { protocol, hostname, pathname } = new URL(text);
-  const right = ['redis:', 'rediss:'].includes(protocol) && hostname !== '';
-  return right && /^(\/\d{0,4})?$/.test(pathname) ? good(text) : bad(expected);
 };
 
 export const anyText: Parser<string> = (text) => good(text);

@@ -1,8 +1,8 @@
-import type { Redis } from 'ioredis';
+import type { RedisClient } from './client.ts';
 
 /** Lets one of many processes do something once an interval; nobody holds it longer than that. */
 export async function claimTurn(
-  redis: Redis,
+  redis: RedisClient,
   prefix: string,
   what: string,
   who: string,

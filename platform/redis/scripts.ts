@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
-import type { Redis } from 'ioredis';
+import type { RedisClient } from './client.ts';
 import { packageFile } from '../package-file.ts';
 
 /** A Lua script with its digest, as EVALSHA wants it. */
@@ -45,7 +45,7 @@ function toScript(name: string, text: string): Script {
  * whoever owns the key.
  */
 export async function runScript(
-  redis: Redis,
+  redis: RedisClient,
   script: Script,
   keys: readonly string[],
   args: readonly (string | number)[],

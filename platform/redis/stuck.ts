@@ -1,4 +1,4 @@
-import type { Redis } from 'ioredis';
+import type { RedisClient } from './client.ts';
 import { stuckKey } from './view/keys.ts';
 
 /** Keys (`ns/name`) that fail again and again, for status and metrics. */
@@ -8,7 +8,7 @@ export interface StuckKeys {
   list(): Promise<string[]>;
 }
 
-export function createStuckKeys(redis: Redis, prefix: string): StuckKeys {
+export function createStuckKeys(redis: RedisClient, prefix: string): StuckKeys {
   const set = stuckKey(prefix);
   return {
     add: async (key) => void (await redis.sadd(set, key)),

@@ -1,4 +1,4 @@
-import type { Redis } from 'ioredis';
+import type { RedisClient } from '../redis/client.ts';
 import {
   describeCluster,
   type ClusterDecision,
@@ -21,7 +21,7 @@ export interface ClusterTransitions {
 }
 
 export interface TransitionDeps {
-  readonly redis: Redis;
+  readonly redis: RedisClient;
   readonly prefix: string;
   readonly registry: Pick<ClusterRegistry, 'snapshot' | 'watches' | 'now'>;
   readonly log: Logger;
@@ -81,7 +81,7 @@ export function createClusterTransitions(deps: TransitionDeps): ClusterTransitio
  * @returns fields without a decision, that the next look drops if they are still.
  */
 async function dropOrphans(
-  redis: Redis,
+  redis: RedisClient,
   key: string,
   known: ReadonlySet<string>,
   before: ReadonlySet<string>,

@@ -1,12 +1,12 @@
 import { createServer, type AddressInfo, type Server, type Socket } from 'node:net';
 import { afterAll, afterEach, beforeAll, expect } from '@jest/globals';
-import type { Redis } from 'ioredis';
 import type { ClusterDecision } from '../../core/cluster.ts';
 import { silentLogger } from '../../core/logger.ts';
 import {
   createClusterRegistry,
   type ClusterRegistry,
 } from '../../platform/redis/clusters/registry.ts';
+import type { RedisClient } from '../../platform/redis/client.ts';
 import { checkRedis, connectRedis } from '../../platform/redis/connect.ts';
 import { apiOk } from './api.ts';
 import { putSecret, secretPath, type ClusterSecretInput } from './cluster-secrets.ts';
@@ -20,7 +20,7 @@ import { fromRun } from './run.ts';
 export interface ClusterRig {
   readonly ns: string;
   readonly prefix: string;
-  readonly redis: Redis;
+  readonly redis: RedisClient;
   readonly registry: ClusterRegistry;
   readonly watcher: TetherProcess;
   readonly worker: TetherProcess;
@@ -39,7 +39,7 @@ export interface ClusterRig {
 /** To be called once at the top of a test file. Local servers and plain http are allowed. */
 export function clusterRig(name: string, args: readonly string[] = []): ClusterRig {
   let ns = '';
-  let redis: Redis;
+  let redis: RedisClient;
   let watcher: TetherProcess;
   let worker: TetherProcess;
   const prefix = `${name}-${process.pid}`;

@@ -1,12 +1,12 @@
 import { randomUUID } from 'node:crypto';
 import { afterEach, beforeEach, expect } from '@jest/globals';
-import { Redis } from 'ioredis';
 import type { ApiObject } from '../../core/api-objects.ts';
 import type { ClusterDecision, ClusterWatch } from '../../core/cluster.ts';
 import { silentLogger } from '../../core/logger.ts';
 import { LABEL_SERVICE_NAME } from '../../core/names.ts';
 import { createKubeClient, type KubeClient } from '../../platform/kube/client.ts';
 import { staticCredentials } from '../../platform/kube/credentials.ts';
+import type { RedisClient } from '../../platform/redis/client.ts';
 import { createClusterViewReader } from '../../platform/redis/clusters/cluster-view-reader.ts';
 import { createClusterViewWriter } from '../../platform/redis/clusters/cluster-view-writer.ts';
 import { createClusterMembers } from '../../platform/redis/clusters/members.ts';
@@ -19,7 +19,7 @@ import { ClusterManager, type ClusterManagerDeps } from '../../watcher/clusters/
 import { ApiDouble, DOUBLE_TOKEN, type ApiDoubleOptions } from './api-double.ts';
 import { acceptedDecision } from './accepted-decision.ts';
 import { eventually, type EventuallyOptions } from './eventually.ts';
-import { fromRun } from './run.ts';
+import { deleteInstall, keysOf, openRedis } from './redis.ts';
 
 /** What a Secret would hold. */
 export interface Link {
@@ -40,7 +40,7 @@ export interface Reading {
  * stand in for the clusters'. New for each test; all is ended after it.
  */
 export interface LinkedRig {
-  redis: Redis;
+  redis: RedisClient;
   prefix: string;
   registry: ClusterRegistry;
   purger: ClusterPurger;
@@ -74,7 +74,7 @@ export function linkedRig(): LinkedRig {
   const secrets = new Map<string, { url: string; token: string; hash: string }>();
 
   beforeEach(() => {
-    rig.redis = new Redis(fromRun('redisUrl'));
+    rig.redis = openRedis();
     rig.prefix = `t-${randomUUID()}`;
     rig.registry = createClusterRegistry(rig.redis, rig.prefix);
     rig.purger = createClusterPurger(rig.redis, rig.prefix);
@@ -83,8 +83,7 @@ export function linkedRig(): LinkedRig {
     await Promise.all(managers.splice(0).map((manager) => manager.stop()));
     await Promise.all(doubles.splice(0).map((double) => double.close()));
     secrets.clear();
-    const left = await rig.keys();
-    if (left.length > 0) await rig.redis.del(...left);
+    await deleteInstall(rig.redis, rig.prefix);
     rig.redis.disconnect();
   });
 
@@ -155,7 +154,7 @@ export function linkedRig(): LinkedRig {
         expect(watch).toMatchObject(expected);
         return watch as ClusterWatch;
       }),
-    keys: () => rig.redis.keys(`{${rig.prefix}*`),
+    keys: () => keysOf(rig.redis, `{${rig.prefix}*`),
   });
 }
 

@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
-import type { Redis } from 'ioredis';
 import { silentLogger } from '../../core/logger.ts';
 import { parseKey } from '../../core/object-key.ts';
 import { spawnTied, type TiedChild } from '../../platform/process/tied-child.ts';
+import type { RedisClient } from '../../platform/redis/client.ts';
 import { checkRedis, connectRedis } from '../../platform/redis/connect.ts';
 import { startConsumer, type Consumer } from '../../platform/redis/queue/consumer.ts';
 import type { Handle } from '../../platform/redis/queue/disposition.ts';
@@ -29,7 +29,7 @@ export interface WorkerProcess {
 export interface QueueHarness {
   readonly prefix: string;
   readonly redisUrl: string;
-  readonly redis: Redis;
+  readonly redis: RedisClient;
   readonly queue: WorkQueue;
   /** A worker in this process; `handle` instead of the scripted function. */
   startWorker(options?: {
@@ -97,7 +97,7 @@ interface Workers {
   endAll(): Promise<void>;
 }
 
-function createWorkers(redis: Redis, redisUrl: string, prefix: string): Workers {
+function createWorkers(redis: RedisClient, redisUrl: string, prefix: string): Workers {
   const consumers: Consumer[] = [];
   const processes: WorkerProcess[] = [];
   return {
@@ -132,7 +132,7 @@ function createWorkers(redis: Redis, redisUrl: string, prefix: string): Workers 
 type Record = Pick<QueueHarness, 'plan' | 'release' | 'seen' | 'untilSeen'>;
 
 /** What runs are to do and what they did; both are in Redis. */
-function createRecord(redis: Redis, prefix: string): Record {
+function createRecord(redis: RedisClient, prefix: string): Record {
   const seen: Record['seen'] = (key) => readSeen(redis, prefix, key);
   return {
     seen,
@@ -164,7 +164,7 @@ async function untilIdle(queue: WorkQueue, timeoutMs: number): Promise<void> {
   );
 }
 
-async function spawn(redis: Redis, settings: WorkerProcessOptions): Promise<WorkerProcess> {
+async function spawn(redis: RedisClient, settings: WorkerProcessOptions): Promise<WorkerProcess> {
   const args = ['--no-warnings', PROGRAM, JSON.stringify(settings)];
   const child = spawnTied(process.execPath, args, { stdout: 'pipe', stderr: 'pipe' });
   let output = '';
@@ -185,7 +185,11 @@ async function spawn(redis: Redis, settings: WorkerProcessOptions): Promise<Work
   };
 }
 
-async function readSeen(redis: Redis, prefix: string, key?: string): Promise<readonly Seen[]> {
+async function readSeen(
+  redis: RedisClient,
+  prefix: string,
+  key?: string,
+): Promise<readonly Seen[]> {
   const entries = await redis.xrange(observed.runs(prefix), '-', '+');
   const lines = entries.map(([id, fields]) => ({
     ...(JSON.parse(fields[1] ?? '{}') as Omit<Seen, 'time'>),

@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import type { Redis } from 'ioredis';
+import type { RedisClient } from '../../platform/redis/client.ts';
 import { InvalidInputError } from '../../core/errors.ts';
 import { formatKey } from '../../core/object-key.ts';
 import type { ConsumedJob, Disposition, Handle } from '../../platform/redis/queue/run-job.ts';
@@ -32,13 +32,13 @@ export interface Seen {
 }
 
 export const observed = {
-  runs: (prefix: string) => `test:${prefix}:runs`,
-  plan: (prefix: string, key: string) => `test:${prefix}:plan:${key}`,
-  released: (prefix: string, key: string) => `test:${prefix}:released:${key}`,
+  runs: (prefix: string) => `{test:${prefix}}:runs`,
+  plan: (prefix: string, key: string) => `{test:${prefix}}:plan:${key}`,
+  released: (prefix: string, key: string) => `{test:${prefix}}:released:${key}`,
   /** How often a key was dirtied. */
-  wanted: (prefix: string) => `test:${prefix}:wanted`,
+  wanted: (prefix: string) => `{test:${prefix}}:wanted`,
   /** The highest of these numbers that a run which completed had seen when it began. */
-  done: (prefix: string) => `test:${prefix}:done`,
+  done: (prefix: string) => `{test:${prefix}}:done`,
 };
 
 const POLL_MS = 3;
@@ -53,7 +53,7 @@ if tonumber(ARGV[2]) > had then redis.call('HSET', KEYS[1], ARGV[1], ARGV[2]) en
  * what it does, where it outlives a kill.
  */
 export function scriptedHandle(
-  redis: Redis,
+  redis: RedisClient,
   options: { readonly prefix: string; readonly worker: string; readonly failureRate?: number },
 ): Handle {
   const { prefix, worker, failureRate = 0 } = options;
@@ -110,7 +110,7 @@ async function randomStep(failureRate: number): Promise<Step> {
 }
 
 async function work(
-  redis: Redis,
+  redis: RedisClient,
   released: string,
   step: Step,
   signal: AbortSignal,

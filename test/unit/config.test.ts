@@ -150,8 +150,16 @@ describe('the Redis of a command', () => {
 
   test.each([
     [{ redisUrl: 'redis://host', redisCaFile: '/ca.pem' }, 'redis-ca-file', 'begins with rediss'],
-    [{ redisUrl: 'rediss://h', redisCertFile: '/c' }, 'redis-cert-file', '--redis-key-file is missing'],
-    [{ redisUrl: 'rediss://h', redisKeyFile: '/k' }, 'redis-key-file', '--redis-cert-file is missing'],
+    [
+      { redisUrl: 'rediss://h', redisCertFile: '/c' },
+      'redis-cert-file',
+      '--redis-key-file is missing',
+    ],
+    [
+      { redisUrl: 'rediss://h', redisKeyFile: '/k' },
+      'redis-key-file',
+      '--redis-cert-file is missing',
+    ],
     [
       { redisUrl: 'redis://host', redisSentinelPassword: 's3cret' },
       'redis-sentinel-password',

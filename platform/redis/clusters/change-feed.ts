@@ -1,4 +1,5 @@
-import { connectRedis } from '../connect.ts';
+import type { RedisAddress } from '../address.ts';
+import { connectListener } from '../connect.ts';
 import type { Logger } from '../../../core/logger.ts';
 import { changesChannel, registryChannel } from './keys.ts';
 
@@ -37,13 +38,13 @@ const PROBE_MS = 1_000;
 
 /** Listens to what changes in the views of linked clusters, on a connection of its own, for ever. */
 export function openChangeFeed(
-  redisUrl: string,
+  redisUrl: RedisAddress,
   prefix: string,
   listener: ChangeFeedListener,
   log: Logger,
 ): ChangeFeed {
   const changes = changesChannel(prefix);
-  const redis = connectRedis(redisUrl, 'producer', { log });
+  const redis = connectListener(redisUrl, 'producer', { log });
   let listening = false;
   let probing = false;
   const begin = async (): Promise<void> => {

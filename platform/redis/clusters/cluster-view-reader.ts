@@ -1,4 +1,4 @@
-import type { Redis } from 'ioredis';
+import type { RedisClient } from '../client.ts';
 import { memoize } from '../../../core/memo.ts';
 import { WORKLOAD_KIND } from '../../../core/names.ts';
 import { decodeRemote } from '../../../core/remote-codec.ts';
@@ -43,7 +43,7 @@ function decodeAt<K extends 'slice' | 'workload'>(kind: K, text: string) {
   return decodeRemote(kind, text.slice(0, end), text.slice(end + 1));
 }
 
-export function createClusterViewReader(redis: Redis, prefix: string): ClusterViewReader {
+export function createClusterViewReader(redis: RedisClient, prefix: string): ClusterViewReader {
   return {
     readService: async (cluster, key) => {
       const serving = servingKey(prefix, cluster);
@@ -109,7 +109,7 @@ function workloadsOf(slices: readonly RemoteSlice[]): string[] {
 
 /** Null when the generation serves no more, so that its records may have gone meanwhile. */
 async function readWorkloads(
-  redis: Redis,
+  redis: RedisClient,
   { serving, base, generation }: { serving: string; base: string; generation: number },
   keys: readonly string[],
 ): Promise<ReadonlyMap<string, RemoteWorkload> | null> {

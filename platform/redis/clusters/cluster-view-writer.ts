@@ -1,4 +1,4 @@
-import type { Redis } from 'ioredis';
+import type { RedisClient } from '../client.ts';
 import type { EncodedRemote } from '../../../core/remote-codec.ts';
 import { REMOTE_KINDS, type RemoteKind } from '../../../core/remote-records.ts';
 import { loadClusterScript, runScript } from '../scripts.ts';
@@ -90,7 +90,7 @@ const NAMES_A_STEP = 100;
 
 /** All methods reject with ioredis' error while Redis is away. */
 export function createClusterViewWriter(
-  redis: Redis,
+  redis: RedisClient,
   options: ClusterViewOptions,
 ): ClusterViewWriter {
   const { prefix, cluster, generation, maxObjects } = options;
@@ -127,12 +127,12 @@ export function createClusterViewWriter(
   };
 }
 
-async function allSynced(redis: Redis, meta: string): Promise<boolean> {
+async function allSynced(redis: RedisClient, meta: string): Promise<boolean> {
   const marks = await redis.hmget(meta, ...REMOTE_KINDS.map((kind) => `synced:${kind}`));
   return marks.every((mark) => mark === '1');
 }
 
-async function countObjects(redis: Redis, base: string): Promise<number> {
+async function countObjects(redis: RedisClient, base: string): Promise<number> {
   const counts = await Promise.all(REMOTE_KINDS.map((kind) => redis.hlen(`${base}${kind}`)));
   return counts.reduce((sum, count) => sum + count, 0);
 }
@@ -163,7 +163,10 @@ function readMeta(fields: readonly string[]): OpenedView {
   return { synced: new Set(synced), positions: new Map(positions) };
 }
 
-async function* namesOf(redis: Redis, key: string): AsyncGenerator<string[], void, undefined> {
+async function* namesOf(
+  redis: RedisClient,
+  key: string,
+): AsyncGenerator<string[], void, undefined> {
   let cursor = '0';
   do {
     const reply = await runScript(redis, SCRIPTS.known, [key], [cursor, NAMES_A_STEP]);

@@ -1,4 +1,4 @@
-import type { Redis } from 'ioredis';
+import type { RedisClient } from '../client.ts';
 import { formatKey, type ObjectKey } from '../../../core/object-key.ts';
 import { hasStoredEvent } from '../queue/stored-event.ts';
 import { loadScript, runScript } from '../scripts.ts';
@@ -25,7 +25,7 @@ const releaseLock = loadScript('release-lock');
 /** Longer than a run that was locked out waits for its next try. */
 const AWAITED_MS = 1_000;
 
-export function createClusterLock(redis: Redis, prefix: string): ClusterLock {
+export function createClusterLock(redis: RedisClient, prefix: string): ClusterLock {
   const lockOf = (key: ObjectKey): string => clusterLockKey(prefix, formatKey(key));
   const awaitedOf = (key: ObjectKey): string => clusterAwaitedKey(prefix, formatKey(key));
   return {

@@ -1,4 +1,4 @@
-import type { Redis } from 'ioredis';
+import type { RedisClient } from '../client.ts';
 import { loadClusterScript, runScript } from '../scripts.ts';
 import { membersKey } from './keys.ts';
 
@@ -19,7 +19,7 @@ export interface ClusterMembers {
 const beat = loadClusterScript('beat');
 
 /** All methods reject with ioredis' error while Redis is away. */
-export function createClusterMembers(redis: Redis, prefix: string): ClusterMembers {
+export function createClusterMembers(redis: RedisClient, prefix: string): ClusterMembers {
   const key = membersKey(prefix);
   return {
     beat: async (id) => {

@@ -1,4 +1,4 @@
-import type { Redis } from 'ioredis';
+import type { RedisClient } from '../client.ts';
 import { loadClusterScript, runScript } from '../scripts.ts';
 import {
   changesChannel,
@@ -32,7 +32,7 @@ const SERVICES_A_STEP = 100;
 type Which = 'one' | 'older' | 'gone';
 
 /** All methods reject with ioredis' error while Redis is away; a purge that was cut short can be begun anew. */
-export function createClusterPurger(redis: Redis, prefix: string): ClusterPurger {
+export function createClusterPurger(redis: RedisClient, prefix: string): ClusterPurger {
   const close = async (cluster: string, which: Which, generation: number): Promise<number[]> => {
     const keys = [servingKey(prefix, cluster), generationsKey(prefix, cluster)];
     const before = clusterViewsBase(prefix, cluster);

@@ -1,6 +1,7 @@
 import { describeError } from '../../../core/errors.ts';
 import type { Logger } from '../../../core/logger.ts';
-import { connectRedis } from '../connect.ts';
+import type { RedisAddress } from '../address.ts';
+import { connectListener } from '../connect.ts';
 import { registryChannel } from './keys.ts';
 
 /**
@@ -10,12 +11,12 @@ import { registryChannel } from './keys.ts';
  * @returns what ends it.
  */
 export function openRegistryFeed(
-  redisUrl: string,
+  redisUrl: RedisAddress,
   prefix: string,
   onDecision: () => void,
   log: Logger,
 ): () => void {
-  const redis = connectRedis(redisUrl, 'blocking', { log });
+  const redis = connectListener(redisUrl, 'blocking', { log });
   redis.on('ready', () => {
     redis.subscribe(registryChannel(prefix)).then(onDecision, (error: unknown) => {
       log.debug({ error: describeError(error) }, 'the registry of clusters is not listened to yet');

@@ -1,4 +1,4 @@
-import type { Redis } from 'ioredis';
+import type { RedisClient } from '../client.ts';
 import type { ClusterDecision, ClusterWatch } from '../../../core/cluster.ts';
 import type { ClusterSnapshot } from '../../../core/cluster-snapshot.ts';
 import { redisNow } from '../now.ts';
@@ -43,7 +43,7 @@ export interface ClusterRegistry {
 }
 
 /** The registry of one install. All methods reject with ioredis' error while Redis is away. */
-export function createClusterRegistry(redis: Redis, prefix: string): ClusterRegistry {
+export function createClusterRegistry(redis: RedisClient, prefix: string): ClusterRegistry {
   const changed = async (name: string): Promise<void> => {
     await redis.publish(registryChannel(prefix), name);
   };
@@ -64,7 +64,7 @@ type Reads = Pick<
 
 const nextGeneration = loadClusterScript('next-generation');
 
-function readsOf(redis: Redis, prefix: string): Reads {
+function readsOf(redis: RedisClient, prefix: string): Reads {
   const [decisionsAt, watchesAt] = [decisionsKey(prefix), watchesKey(prefix)];
   const decisions = async (): Promise<ClusterDecision[]> =>
     (await redis.hvals(decisionsAt)).map((text) => JSON.parse(text) as ClusterDecision);
@@ -75,10 +75,10 @@ function readsOf(redis: Redis, prefix: string): Reads {
   return {
     decisions,
     watches,
-    now: () => redisNow(redis),
+    now: () => redisNow(redis, decisionsAt),
     decision: async (secret) => parse<ClusterDecision>(await redis.hget(decisionsAt, secret)),
     snapshot: async () => {
-      const reads = [decisions(), watches(), redisNow(redis)] as const;
+      const reads = [decisions(), watches(), redisNow(redis, decisionsAt)] as const;
       const [decided, watched, now] = await Promise.all(reads);
       return { decisions: decided, watches: watched, now };
     },
@@ -92,7 +92,7 @@ function readsOf(redis: Redis, prefix: string): Reads {
 }
 
 function writesOf(
-  redis: Redis,
+  redis: RedisClient,
   prefix: string,
   changed: (name: string) => Promise<void>,
 ): Omit<ClusterRegistry, keyof Reads> {
@@ -107,7 +107,7 @@ function writesOf(
     },
     tellWatch: async ({ inSync, ...report }) => {
       const [at, before] = await Promise.all([
-        redisNow(redis),
+        redisNow(redis, watches),
         redis.hget(watches, report.cluster),
       ]);
       const last = parse<ClusterWatch>(before);

@@ -1,4 +1,4 @@
-import type { Redis } from 'ioredis';
+import type { RedisClient } from '../client.ts';
 import { describeError } from '../../../core/errors.ts';
 import { queuePrefix, type QueueName } from '../../../core/job.ts';
 import type { Logger } from '../../../core/logger.ts';
@@ -14,7 +14,7 @@ const LOOK_AT = 100;
 const pullForward = loadQueueScript('pull-forward');
 
 export interface ClockGuardOptions {
-  readonly redis: Redis;
+  readonly redis: RedisClient;
   /** TETHER_REDIS_PREFIX, without braces. */
   readonly prefix: string;
   readonly name: QueueName;

@@ -1,4 +1,4 @@
-import type { Redis } from 'ioredis';
+import type { RedisClient } from '../client.ts';
 import { describeError, UnreachableError } from '../../../core/errors.ts';
 import { queuePrefix, type QueueName } from '../../../core/job.ts';
 
@@ -49,7 +49,7 @@ function outcomeKey({ prefix, name, jobId }: JobAddress): string {
 
 /** Appends to a job's outcome; `entry` is storable. */
 export async function writeOutcome(
-  redis: Redis,
+  redis: RedisClient,
   address: JobAddress,
   entry: OutcomeEntry,
 ): Promise<void> {
@@ -82,7 +82,7 @@ export function storable(result: unknown): unknown {
  * @throws the signal's reason when it is aborted; UnreachableError when Redis fails.
  */
 export async function readOutcome(
-  redis: Redis,
+  redis: RedisClient,
   address: JobAddress,
   options: { readonly timeoutMs: number; readonly signal?: AbortSignal },
 ): Promise<JobReport> {
@@ -112,7 +112,7 @@ interface Progress {
 }
 
 async function followOutcome(
-  redis: Redis,
+  redis: RedisClient,
   address: JobAddress,
   deadline: number,
   progress: Progress,

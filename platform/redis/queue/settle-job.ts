@@ -1,5 +1,5 @@
 import type { Job, Worker } from 'bullmq';
-import type { Redis } from 'ioredis';
+import type { RedisClient } from '../client.ts';
 import { assertNever, describeError, type TetherError } from '../../../core/errors.ts';
 import { MAX_REASON_LENGTH, queuePrefix, type QueueName } from '../../../core/job.ts';
 import type { Logger } from '../../../core/logger.ts';
@@ -9,7 +9,7 @@ import type { Disposition } from './disposition.ts';
 import { storable, writeOutcome, type OutcomeEntry } from './outcomes.ts';
 
 export interface SettleDeps {
-  readonly redis: Redis;
+  readonly redis: RedisClient;
   readonly prefix: string;
   readonly name: QueueName;
   readonly log: Logger;

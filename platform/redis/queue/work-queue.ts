@@ -1,10 +1,11 @@
 import type { JobsOptions, Queue } from 'bullmq';
-import type { Redis } from 'ioredis';
+import type { RedisClient } from '../client.ts';
 import { describeError, InvalidInputError, UnreachableError } from '../../../core/errors.ts';
 import { JOB_NAME, jobData, queuePrefix, type JobData, type QueueName } from '../../../core/job.ts';
 import type { Logger } from '../../../core/logger.ts';
 import type { ObjectKey } from '../../../core/object-key.ts';
-import { connectRedis } from '../connect.ts';
+import type { RedisAddress } from '../address.ts';
+import { connectBeside, connectRedis } from '../connect.ts';
 import { loadQueueScript, runScript } from '../scripts.ts';
 import { loadQueue } from './bullmq.ts';
 import { eventOptions, resyncOptions } from './classes.ts';
@@ -52,8 +53,8 @@ export interface OpenQueueOptions {
   /** TETHER_REDIS_PREFIX, without braces. */
   readonly prefix: string;
   readonly log: Logger;
-  /** A URL, or a connection of role `producer` that stays the caller's. */
-  readonly redis: string | Redis;
+  /** An address, or a connection of role `producer` that stays the caller's. */
+  readonly redis: RedisAddress | RedisClient;
 }
 
 /** Bounds how long Redis is busy with one call (about 10 ms). */
@@ -64,11 +65,10 @@ const orphans = loadQueueScript('free-orphans');
 /** Opens a queue for adding and inspecting. Returns at once; the connection is made meanwhile. */
 export function openQueue(options: OpenQueueOptions): WorkQueue {
   const { name, prefix, log } = options;
-  const owned = typeof options.redis === 'string';
-  const redis =
-    typeof options.redis === 'string'
-      ? connectRedis(options.redis, 'producer', { log })
-      : options.redis;
+  const owned = isAddress(options.redis);
+  const redis = isAddress(options.redis)
+    ? connectRedis(options.redis, 'producer', { log })
+    : options.redis;
   const queue = openBullQueue(redis, options);
   const context = { redis, queue, name, prefix };
   return {
@@ -91,14 +91,21 @@ export function openQueue(options: OpenQueueOptions): WorkQueue {
   };
 }
 
+function isAddress(redis: OpenQueueOptions['redis']): redis is RedisAddress {
+  return typeof redis === 'string' || !('status' in redis);
+}
+
 interface Context {
-  readonly redis: Redis;
+  readonly redis: RedisClient;
   readonly queue: Queue<JobData>;
   readonly name: QueueName;
   readonly prefix: string;
 }
 
-function openBullQueue(redis: Redis, { name, prefix, log }: OpenQueueOptions): Queue<JobData> {
+function openBullQueue(
+  redis: RedisClient,
+  { name, prefix, log }: OpenQueueOptions,
+): Queue<JobData> {
   const QueueClass = loadQueue();
   const queue = new QueueClass<JobData>(name, {
     connection: redis,
@@ -153,13 +160,7 @@ async function waitFor(
   jobId: string,
   options: { readonly timeoutMs: number; readonly signal?: AbortSignal },
 ): Promise<JobReport> {
-  const own = redis.duplicate({
-    enableOfflineQueue: true,
-    commandTimeout: undefined,
-    maxRetriesPerRequest: null,
-  });
-  // `redis` goes to the same server and tells about its outages.
-  own.on('error', () => undefined);
+  const own = connectBeside(redis);
   try {
     return await readOutcome(own, { prefix, name, jobId }, options);
   } finally {

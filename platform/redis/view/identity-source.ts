@@ -1,4 +1,4 @@
-import type { Redis } from 'ioredis';
+import type { RedisClient } from '../client.ts';
 import { currentIdentity } from './identity.ts';
 
 /** The identity of the view that watchers fill now, as a worker knows it. */
@@ -12,7 +12,7 @@ export interface IdentitySource {
 const REFRESH_MS = 500;
 
 export async function createIdentitySource(
-  redis: Redis,
+  redis: RedisClient,
   prefix: string,
   clusterUid: string,
   monotonicMs: () => number,

@@ -1,4 +1,4 @@
-import type { Redis } from 'ioredis';
+import type { RedisClient } from '../client.ts';
 import type { Kind } from '../../../core/codec.ts';
 import { loadScript, runScript } from '../scripts.ts';
 import { epochKey } from './keys.ts';
@@ -26,7 +26,7 @@ export interface IdentityStore {
 }
 
 export function createIdentityStore(
-  redis: Redis,
+  redis: RedisClient,
   prefix: string,
   clusterUid: string,
 ): IdentityStore {
@@ -58,7 +58,7 @@ const FIRST_EPOCH = '1';
 
 /** The identity that watchers fill at present. */
 export async function currentIdentity(
-  redis: Redis,
+  redis: RedisClient,
   prefix: string,
   clusterUid: string,
 ): Promise<string> {

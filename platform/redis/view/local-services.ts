@@ -1,4 +1,4 @@
-import type { Redis } from 'ioredis';
+import type { RedisClient } from '../client.ts';
 import { decodeService } from '../../../core/codec.ts';
 import type { ObjectKey } from '../../../core/object-key.ts';
 import type { ServiceRecord } from '../../../core/records.ts';
@@ -25,11 +25,15 @@ function clusterUidKey(prefix: string): string {
 }
 
 /** Told by watchers, so that look-ups need no API server. */
-export async function noteClusterUid(redis: Redis, prefix: string, uid: string): Promise<void> {
+export async function noteClusterUid(
+  redis: RedisClient,
+  prefix: string,
+  uid: string,
+): Promise<void> {
   await redis.set(clusterUidKey(prefix), uid);
 }
 
-export function createLocalServices(redis: Redis, prefix: string): LocalServices {
+export function createLocalServices(redis: RedisClient, prefix: string): LocalServices {
   return {
     read: async (keys) => {
       const uid = await redis.get(clusterUidKey(prefix));
@@ -43,7 +47,7 @@ export function createLocalServices(redis: Redis, prefix: string): LocalServices
 const UNKNOWN: LocalReading = { inSync: false, service: null };
 
 async function readOne(
-  redis: Redis,
+  redis: RedisClient,
   view: ViewKeys,
   { namespace, name }: ObjectKey,
 ): Promise<LocalReading> {
@@ -55,12 +59,16 @@ async function readOne(
   return { inSync: marked || (await isKnownEmpty(redis, view, namespace)), service };
 }
 
-async function isMarked(redis: Redis, view: ViewKeys, namespace: string): Promise<boolean> {
+async function isMarked(redis: RedisClient, view: ViewKeys, namespace: string): Promise<boolean> {
   return (await redis.exists(`${viewBase(view, namespace)}m:service`)) === 1;
 }
 
 /** A namespace without objects has no mark of its own; others tell whether the view is in sync. */
-async function isKnownEmpty(redis: Redis, view: ViewKeys, namespace: string): Promise<boolean> {
+async function isKnownEmpty(
+  redis: RedisClient,
+  view: ViewKeys,
+  namespace: string,
+): Promise<boolean> {
   const all = namespacesKey(view);
   if ((await redis.sismember(all, namespace)) === 1) return false;
   const some = await redis.srandmember(all, SAMPLE);

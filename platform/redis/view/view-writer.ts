@@ -102,12 +102,7 @@ export function createViewWriter(
     },
     names: (namespace, kind) => redis.hkeys(`${viewBase(keys, namespace)}${kind}`),
     namespaces: () => redis.smembers(namespacesKey(keys)),
-    open: async (namespace) => {
-      const key = birthKey(keys, namespace);
-      await redis.set(key, birth(), 'NX');
-      await redis.sadd(namespacesKey(keys), namespace);
-      return (await redis.get(key)) ?? '';
-    },
+    open: (namespace) => openNamespace(redis, keys, namespace, birth()),
     heartbeat: async (namespace, mark, ttlMs, kinds) => {
       const args = [viewBase(keys, namespace), mark, ttlMs, ...kinds];
       return (await runScript(redis, heartbeat, [birthKey(keys, namespace)], args)) === 1;
@@ -120,6 +115,18 @@ export function createViewWriter(
 }
 
 const MARKED: readonly Kind[] = ['service', 'workload', 'slice'];
+
+async function openNamespace(
+  redis: RedisClient,
+  keys: ViewKeys,
+  namespace: string,
+  birth: string,
+): Promise<string> {
+  const key = birthKey(keys, namespace);
+  await redis.set(key, birth, 'NX');
+  await redis.sadd(namespacesKey(keys), namespace);
+  return (await redis.get(key)) ?? '';
+}
 
 /** How the scripts call it. */
 const OPS = { upsert: '+', remove: '-' } as const;

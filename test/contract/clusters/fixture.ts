@@ -1,5 +1,4 @@
 import { randomUUID } from 'node:crypto';
-import { Redis } from 'ioredis';
 import {
   encodeRemoteService,
   encodeRemoteSlice,
@@ -14,14 +13,15 @@ import {
 } from '../../../platform/redis/clusters/cluster-view-writer.ts';
 import { changesChannel, clusterViewBase } from '../../../platform/redis/clusters/keys.ts';
 import { createClusterPurger, type ClusterPurger } from '../../../platform/redis/clusters/purge.ts';
+import type { RedisClient } from '../../../platform/redis/client.ts';
 import { eventually } from '../../support/eventually.ts';
-import { fromRun } from '../../support/run.ts';
+import { deleteInstall, keysOf, openRedis } from '../../support/redis.ts';
 
 export const CLUSTER = 'east';
 
 /** Views of one linked cluster on the shared Redis, under a prefix of their own. */
 export interface ClusterFixture {
-  readonly redis: Redis;
+  readonly redis: RedisClient;
   readonly prefix: string;
   readonly purger: ClusterPurger;
   writer(generation: number, maxObjects?: number): ClusterViewWriter;
@@ -39,8 +39,8 @@ export interface ClusterFixture {
 }
 
 export async function openClusterFixture(): Promise<ClusterFixture> {
-  const redis = new Redis(fromRun('redisUrl'));
-  const subscriber = new Redis(fromRun('redisUrl'));
+  const redis = openRedis();
+  const subscriber = openRedis();
   const prefix = `t-${randomUUID()}`;
   const purger = createClusterPurger(redis, prefix);
   const messages: unknown[] = [];
@@ -49,7 +49,7 @@ export async function openClusterFixture(): Promise<ClusterFixture> {
   const writer = (generation: number, maxObjects = 1_000): ClusterViewWriter =>
     createClusterViewWriter(redis, { prefix, cluster: CLUSTER, generation, maxObjects });
   const base = (generation: number): string => clusterViewBase(prefix, CLUSTER, generation);
-  const keys = (): Promise<string[]> => redis.keys(`{${prefix}*`);
+  const keys = (): Promise<string[]> => keysOf(redis, `{${prefix}*`);
   return {
     redis,
     prefix,
@@ -78,8 +78,7 @@ export async function openClusterFixture(): Promise<ClusterFixture> {
       return told;
     },
     close: async () => {
-      const left = await keys();
-      if (left.length > 0) await redis.del(...left);
+      await deleteInstall(redis, prefix);
       subscriber.disconnect();
       redis.disconnect();
     },

@@ -1,13 +1,13 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
-import type { Redis } from 'ioredis';
 import { silentLogger } from '../../../core/logger.ts';
 import { createClusterLock, type ClusterLock } from '../../../platform/redis/clusters/lock.ts';
+import type { RedisClient } from '../../../platform/redis/client.ts';
 import { checkRedis, connectRedis } from '../../../platform/redis/connect.ts';
 import { eventually } from '../../support/eventually.ts';
 import { fromRun } from '../../support/run.ts';
 
-let redis: Redis;
+let redis: RedisClient;
 let lock: ClusterLock;
 const east = { namespace: 'tether', name: 'east' };
 const LONG_MS = 60_000;

@@ -3,6 +3,7 @@ import { createClusterViewWriter } from '../../../platform/redis/clusters/cluste
 import { eventually } from '../../support/eventually.ts';
 import { linkedRig, watchesBecome, webService, webSlice } from '../../support/linked-rig.ts';
 import { silence, type Behaviour } from '../../support/misbehaving-api.ts';
+import { deleteKeys } from '../../support/redis.ts';
 
 const rig = linkedRig();
 
@@ -167,7 +168,7 @@ describe('a Redis that lost everything', () => {
     rig.watcher();
     await rig.link('east', east);
     await rig.becomes('east', ['10.1.0.1']);
-    await rig.redis.del(...(await rig.keys()));
+    await deleteKeys(rig.redis, await rig.keys());
     await eventually(async () => expect((await rig.read('east')).generation).toBe(0));
     await rig.link('east', east);
     await rig.becomes('east', ['10.1.0.1']);
@@ -180,7 +181,7 @@ describe('a Redis that lost everything', () => {
     await rig.link('east', east);
     await rig.becomes('east', ['10.1.0.1']);
     const views = (await rig.keys()).filter((key) => key.includes(':cluster:east'));
-    await rig.redis.del(...views);
+    await deleteKeys(rig.redis, views);
     await rig.becomes('east', ['10.1.0.1']);
     await watchesBecome(east, 3);
   });

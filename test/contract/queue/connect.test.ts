@@ -3,10 +3,10 @@ import type { Redis } from 'ioredis';
 import { InvalidInputError, UnreachableError } from '../../../core/errors.ts';
 import type { Logger } from '../../../core/logger.ts';
 import { freePort } from '../../../platform/process/free-port.ts';
+import type { RedisClient } from '../../../platform/redis/client.ts';
 import { checkRedis, connectRedis } from '../../../platform/redis/connect.ts';
 import { startPrivateRedis, type PrivateRedis } from '../../../platform/redis/private-server.ts';
 import { eventually } from '../../support/eventually.ts';
-import { fromRun } from '../../support/run.ts';
 
 const SECRET = 'hunter2-secret';
 const lines: string[] = [];
@@ -15,7 +15,7 @@ const note = (fields: object, message: string): void => {
 };
 const log: Logger = { debug: note, info: note, warn: note, error: note };
 
-const open: Redis[] = [];
+const open: RedisClient[] = [];
 const servers: PrivateRedis[] = [];
 afterEach(async () => {
   for (const redis of open.splice(0)) redis.disconnect();
@@ -23,7 +23,7 @@ afterEach(async () => {
   expect(lines.splice(0).filter((line) => line.includes(SECRET))).toEqual([]);
 });
 
-function connect(url: string, onReconnect?: () => void): Redis {
+function connect(url: string, onReconnect?: () => void): RedisClient {
   const redis = connectRedis(url, 'producer', {
     log,
     ...(onReconnect === undefined ? {} : { onReconnect }),
@@ -141,7 +141,7 @@ describe('a Redis that is not fit is told apart in one sentence, without the pas
 });
 
 test('a connection that ends as it comes back leaves no subscription to fail', async () => {
-  const redis = connect(fromRun('redisUrl'));
+  const redis = connect((await serve()).url) as Redis;
   const once = (event: string): Promise<void> =>
     new Promise((resolve) => redis.once(event, () => resolve()));
   await once('ready');

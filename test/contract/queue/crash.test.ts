@@ -7,6 +7,7 @@ import {
   type QueueHarness,
   type WorkerProcess,
 } from '../../support/queue-harness.ts';
+import { observed } from '../../support/queue-scripted-handle.ts';
 
 let harness: QueueHarness;
 beforeEach(async () => {
@@ -117,12 +118,12 @@ describe('guarantee 5: nothing is lost', () => {
     await harness.plan('ns1/web', { hold: true });
     await harness.queue.addEvents([event('ns1/web')]);
     await harness.untilSeen('ns1/web', 'start', 1);
-    await harness.redis.hset(`test:${harness.prefix}:wanted`, 'ns1/web', 2);
+    await harness.redis.hset(observed.wanted(harness.prefix), 'ns1/web', 2);
     await harness.queue.addEvents([event('ns1/web')]);
     await first.kill();
     await harness.spawnWorker();
     await harness.untilIdle();
-    expect(await harness.redis.hget(`test:${harness.prefix}:done`, 'ns1/web')).toBe('2');
+    expect(await harness.redis.hget(observed.done(harness.prefix), 'ns1/web')).toBe('2');
   });
 
   test('a de-duplication key that outlived its job swallows nothing (report 101)', async () => {

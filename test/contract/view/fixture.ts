@@ -1,5 +1,4 @@
 import { randomUUID } from 'node:crypto';
-import { Redis } from 'ioredis';
 import {
   encodeService,
   encodeSlice,
@@ -15,13 +14,15 @@ import {
   type Applied,
   type ViewWriter,
 } from '../../../platform/redis/view/view-writer.ts';
+import type { RedisClient } from '../../../platform/redis/client.ts';
+import { deleteInstall, openRedis } from '../../support/redis.ts';
 import { fromRun } from '../../support/run.ts';
 
 export const NS = 'shop';
 
 /** A view of its own on the shared Redis, as a watcher writes it and a function reads it. */
 export interface ViewFixture {
-  readonly redis: Redis;
+  readonly redis: RedisClient;
   readonly prefix: string;
   readonly writer: ViewWriter;
   readonly view: ServiceView;
@@ -36,15 +37,12 @@ export interface ViewFixture {
 }
 
 export function openFixture(url = fromRun('redisUrl')): ViewFixture {
-  const redis = new Redis(url);
+  const redis = openRedis(url);
   const prefix = `t-${randomUUID()}`;
   const keys = { prefix, identity: 'cluster-a.1' };
   const writer = createViewWriter(redis, keys, randomUUID);
   const view = createServiceView({ redis, prefix, identity: () => keys.identity });
-  const wipe = async (): Promise<void> => {
-    const stale = await redis.keys(`{${prefix}*`);
-    if (stale.length > 0) await redis.del(...stale);
-  };
+  const wipe = (): Promise<void> => deleteInstall(redis, prefix);
   return {
     redis,
     prefix,
@@ -59,7 +57,7 @@ export function openFixture(url = fromRun('redisUrl')): ViewFixture {
     wipe,
     close: async () => {
       await wipe();
-      await redis.quit();
+      redis.disconnect();
     },
   };
 }

@@ -3,6 +3,7 @@ import fc from 'fast-check';
 import { createServiceView, type World } from '../../../platform/redis/view/service-view.ts';
 import { startPrivateRedis } from '../../../platform/redis/private-server.ts';
 import type { Change } from '../../../platform/redis/view/view-writer.ts';
+import { deleteKeys, keysOf } from '../../support/redis.ts';
 import {
   NS,
   openFixture,
@@ -113,7 +114,7 @@ async function finish(
 }
 
 async function loseLog(): Promise<void> {
-  for (const log of await f.redis.keys(`{${f.prefix}:${NS}}:*:log`)) await f.redis.del(log);
+  await deleteKeys(f.redis, await keysOf(f.redis, `{${f.prefix}:${NS}}:*:log`));
 }
 
 /** More changes than the log keeps. */

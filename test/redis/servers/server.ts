@@ -1,0 +1,87 @@
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { Redis } from 'ioredis';
+import { freePort } from '../../../platform/process/free-port.ts';
+import { spawnTied, type ChildExit } from '../../../platform/process/tied-child.ts';
+import { eventually } from '../../support/eventually.ts';
+
+/** How to start one server of a set-up. */
+export interface ServerOptions {
+  /** Where its files go. */
+  readonly dir: string;
+  /** Lines of its configuration, on top of those that each server has; given its port. */
+  readonly config: (port: number) => readonly string[];
+  readonly password: string;
+  readonly sentinel?: boolean;
+}
+
+/** A redis-server process of a test, on a free port of the loopback. */
+export interface RedisServer {
+  readonly port: number;
+  /** An operator's connection. */
+  readonly admin: Redis;
+  /** SIGKILL, as a crash; resolves once it is gone. */
+  kill(): Promise<ChildExit>;
+  /** SIGSTOP: its connections stay open, and nothing is answered. */
+  freeze(): void;
+  thaw(): void;
+  /** Starts it again where it was, with the files that it left. */
+  restart(): Promise<void>;
+  stop(): Promise<void>;
+}
+
+/** Of the sentence that tests wait for: `redis-server`, or what the environment of the run puts in its place. */
+const PROGRAM = 'redis-server';
+
+export async function startServer(options: ServerOptions): Promise<RedisServer> {
+  const { dir, config, password, sentinel = false } = options;
+  const port = await freePort();
+  const folder = join(dir, String(port));
+  mkdirSync(folder, { recursive: true });
+  const file = join(folder, 'redis.conf');
+  const lines = ['bind 127.0.0.1', 'daemonize no', 'loglevel warning', `dir ${folder}`];
+  writeFileSync(file, `${[...lines, ...config(port)].join('\n')}\n`, { mode: 0o600 });
+  const args = [file, ...(sentinel ? ['--sentinel'] : [])];
+  const start = (): ReturnType<typeof spawnTied> =>
+    spawnTied(PROGRAM, args, { keepsParentAlive: false });
+  let child = start();
+  const admin = new Redis({
+    port,
+    host: '127.0.0.1',
+    ...(password === '' ? {} : { password }),
+    retryStrategy: () => 20,
+    maxRetriesPerRequest: null,
+    enableReadyCheck: false,
+  });
+  // Refused until it listens.
+  admin.on('error', () => undefined);
+  await admin.ping();
+  return {
+    port,
+    admin,
+    kill: () => child.stop(0),
+    freeze: () => void child.signal('SIGSTOP'),
+    thaw: () => void child.signal('SIGCONT'),
+    restart: async () => {
+      child = start();
+      await admin.ping();
+    },
+    stop: async () => {
+      admin.disconnect();
+      await child.stop(0);
+    },
+  };
+}
+
+/** A field of `INFO`, `CLUSTER INFO` and the like. */
+export function fieldOf(text: string, name: string): string | undefined {
+  return new RegExp(`^${name}:(.*?)\\r?$`, 'm').exec(text)?.[1];
+}
+
+/** Waits until a server's primary has sent it everything. */
+export async function untilReplicating({ admin }: RedisServer): Promise<void> {
+  await eventually(async () => {
+    const link = fieldOf(await admin.info('replication'), 'master_link_status');
+    if (link !== 'up') throw new Error(`the link to the primary is ${link}`);
+  });
+}
