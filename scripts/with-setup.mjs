@@ -5,6 +5,7 @@ import { ensureBundle } from './setup/bundle.mjs';
 import { ensureControlPlane } from './setup/control-plane.mjs';
 import { ensureDependencies, ensureTetherLink } from './setup/dependencies.mjs';
 import { ensureDocker } from './setup/docker.mjs';
+import { ensureHelm } from './setup/helm.mjs';
 import { ensureRedis } from './setup/redis.mjs';
 import { runTarget } from './setup/run.mjs';
 import { SetupError } from './setup/say.mjs';
@@ -17,7 +18,7 @@ const EVERYTHING = ['redis', 'controlPlane', 'bundle'];
 const TARGETS = {
   demo: { needs: EVERYTHING, args: ['demo/demo.ts'] },
   test: {
-    needs: EVERYTHING,
+    needs: [...EVERYTHING, 'helm'],
     args: [...JEST, 'node_modules/jest/bin/jest.js'],
   },
   'test:compose': { needs: ['docker', 'controlPlane'], args: ['test/compose/run.ts'] },
@@ -30,7 +31,7 @@ const TARGETS = {
   format: { needs: [], args: ['node_modules/prettier/bin/prettier.cjs', '--write', '.'] },
   build: { needs: [], args: ['scripts/build.mjs'] },
   dashboard: { needs: [], args: ['infra/dashboard/build.ts'] },
-  setup: { needs: EVERYTHING, args: undefined },
+  setup: { needs: [...EVERYTHING, 'helm'], args: undefined },
 };
 
 const NEEDS = {
@@ -38,6 +39,7 @@ const NEEDS = {
   controlPlane: ensureControlPlane,
   bundle: ensureBundle,
   docker: ensureDocker,
+  helm: ensureHelm,
 };
 
 async function main([name, ...args]) {

@@ -30,6 +30,8 @@ const PACKAGES: Record<Name, string> = {
   'kube-controller-manager': 'k8s.io/kubernetes/cmd/kube-controller-manager',
   kubectl: 'k8s.io/kubernetes/cmd/kubectl',
 };
+const INSTEAD =
+  'set KUBEBUILDER_ASSETS to a folder that holds etcd, kube-apiserver, kube-controller-manager and kubectl';
 
 /**
  * Gives the four programs: from the folder `KUBEBUILDER_ASSETS` when it is set (the convention of
@@ -65,7 +67,8 @@ async function buildMissing(dir: string, recipe: Recipe, progress: Progress): Pr
   }
   for (const name of missing) {
     const unfinished = join(dir, `.${name}.${process.pid}`);
-    const tool: GoTool = { name, package: PACKAGES[name], linkerFlags: recipe.linkerFlags };
+    const { linkerFlags } = recipe;
+    const tool: GoTool = { name, package: PACKAGES[name], linkerFlags, instead: INSTEAD };
     try {
       await goBuild(tool, MODULE_DIR, unfinished, progress);
       // A rename is atomic: nobody ever runs half a program.
@@ -145,7 +148,8 @@ function missingIn(dir: string): Name[] {
   });
 }
 
-function cacheRoot(): string {
+/** Where what is built once is kept: `$XDG_CACHE_HOME`, else `~/.cache`. */
+export function cacheRoot(): string {
   const configured = process.env['XDG_CACHE_HOME'];
   return configured === undefined || configured === '' ? join(homedir(), '.cache') : configured;
 }

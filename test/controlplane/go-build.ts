@@ -6,6 +6,8 @@ export interface GoTool {
   readonly name: string;
   readonly package: string;
   readonly linkerFlags: string;
+  /** What to do where there is no Go: `set …`. */
+  readonly instead: string;
 }
 
 const REPORT_EVERY_MS = 10_000;
@@ -54,8 +56,7 @@ function whyFailed(tool: GoTool, exit: ChildExit, last: readonly string[]): stri
   if (exit.code === COMMAND_NOT_FOUND) {
     return (
       `Go is needed to build ${tool.name} and is not on the PATH. Install Go 1.26 or newer ` +
-      '(https://go.dev/dl), or set KUBEBUILDER_ASSETS to a folder that holds etcd, ' +
-      'kube-apiserver, kube-controller-manager and kubectl'
+      `(https://go.dev/dl), or ${tool.instead}`
     );
   }
   return (
