@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import { Redis } from 'ioredis';
 import { createClusterRegistry } from '../../platform/redis/clusters/registry.ts';
+import type { RedisClient } from '../../platform/redis/client.ts';
 import { ApiDouble, DOUBLE_TOKEN } from '../support/api-double.ts';
 import { apiOk } from '../support/api.ts';
 import { clusterSecret } from '../support/cluster-secret.ts';
@@ -10,6 +10,7 @@ import { openFleet, type Fleet } from '../support/fleet.ts';
 import { INSPECTABLE, inspect, type Held, type Inspector } from '../support/inspector.ts';
 import { freshNamespace } from '../support/namespaces.ts';
 import type { TetherProcess } from '../support/processes.ts';
+import { keysOf, openRedis } from '../support/redis.ts';
 import { fromRun } from '../support/run.ts';
 
 /** Lives of a cluster Secret: made, rotated, deleted. TETHER_CLUSTER_CYCLES=1000 is the long form. */
@@ -25,13 +26,13 @@ const WATCHES = 3;
 let ns: string;
 let fleet: Fleet;
 let double: ApiDouble;
-let redis: Redis;
+let redis: RedisClient;
 
 beforeAll(async () => {
   ns = await freshNamespace('leaks');
   fleet = openFleet(ns);
   double = await ApiDouble.start();
-  redis = new Redis(fromRun('redisUrl'));
+  redis = openRedis();
 });
 afterAll(async () => {
   redis.disconnect();
@@ -124,7 +125,7 @@ async function lookAt({ process: { pid }, inspector }: Member): Promise<Look> {
 }
 
 async function keys(): Promise<string[]> {
-  const found = await redis.keys(`*${fleet.prefix}*`);
+  const found = await keysOf(redis, `*${fleet.prefix}*`);
   return found.sort();
 }
 

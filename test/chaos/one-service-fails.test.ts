@@ -2,6 +2,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } fr
 import { Queue } from 'bullmq';
 import type { ApiExternalWorkload } from '../../core/api-objects.ts';
 import { queuePrefix } from '../../core/job.ts';
+import type { RedisClient } from '../../platform/redis/client.ts';
 import { startApiInterceptor, type ApiInterceptor } from '../support/api-interceptor.ts';
 import { eventually } from '../support/eventually.ts';
 import { openFleet, type Fleet } from '../support/fleet.ts';
@@ -28,7 +29,7 @@ import {
   slicesPath,
   workloadPath,
 } from '../support/objects.ts';
-import { fromRun } from '../support/run.ts';
+import { openRedis } from '../support/redis.ts';
 import { rigOf } from '../support/up-rig.ts';
 
 /*
@@ -39,13 +40,13 @@ let ns: string;
 let fleet: Fleet;
 let between: ApiInterceptor;
 let anyone: Queue;
+let connection: RedisClient;
 const rig = rigOf(() => ns);
 beforeAll(async () => {
   ns = await freshNamespace('fails');
   fleet = openFleet(ns);
   between = await startApiInterceptor();
-  const url = new URL(fromRun('redisUrl'));
-  const connection = { host: url.hostname, port: Number(url.port), password: url.password };
+  connection = openRedis();
   anyone = new Queue('service', { connection, prefix: queuePrefix(fleet.prefix) });
   const way = { kubeconfig: between.kubeconfig };
   const worker = { ...way, args: ['--request-timeout', '1'] };
@@ -55,6 +56,7 @@ afterAll(async () => {
   await fleet.killAll();
   await between.close();
   await anyone.close();
+  connection.disconnect();
 });
 afterEach(() => {
   between.rule = () => undefined;

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { Queue, type JobsOptions } from 'bullmq';
 import { queuePrefix } from '../../core/job.ts';
+import type { RedisClient } from '../../platform/redis/client.ts';
 import { eventually } from '../support/eventually.ts';
 import { freshNamespace } from '../support/namespaces.ts';
 import {
@@ -11,7 +12,7 @@ import {
   workloadPath,
 } from '../support/objects.ts';
 import { runTether, spawnTether, type TetherProcess } from '../support/processes.ts';
-import { fromRun } from '../support/run.ts';
+import { openRedis } from '../support/redis.ts';
 
 /*
  * The queue is open to anybody with a BullMQ client, and anybody makes mistakes. One `tether up`
@@ -20,19 +21,22 @@ import { fromRun } from '../support/run.ts';
 const PREFIX = `bad-jobs-${process.pid}`;
 let tether: TetherProcess;
 let anyone: Queue;
+let connection: RedisClient;
 let ns: string;
 
 beforeAll(async () => {
   tether = spawnTether(['up', '--redis-prefix', PREFIX], { lifetime: 'file' });
-  const url = new URL(fromRun('redisUrl'));
-  const connection = { host: url.hostname, port: Number(url.port), password: url.password };
+  connection = openRedis();
   anyone = new Queue('service', { connection, prefix: queuePrefix(PREFIX) });
   ns = await freshNamespace('bad-jobs');
   await createService(ns, 'web');
   await createWorkload(ns, 'vm', 'web');
   await tether.untilLog(/"ready"/);
 });
-afterAll(() => anyone.close());
+afterAll(async () => {
+  await anyone.close();
+  connection.disconnect();
+});
 
 interface Refused {
   readonly reason: string;

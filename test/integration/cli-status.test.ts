@@ -1,9 +1,8 @@
 import { beforeAll, expect, test } from '@jest/globals';
-import { Redis } from 'ioredis';
 import { apiOk } from '../support/api.ts';
 import { freshNamespace } from '../support/namespaces.ts';
 import { runTether } from '../support/processes.ts';
-import { fromRun } from '../support/run.ts';
+import { openRedis } from '../support/redis.ts';
 
 /** Another install on the same Redis, so that no other test shows up in its status. */
 const PREFIX = `status-${process.pid}`;
@@ -11,7 +10,7 @@ const PREFIX = `status-${process.pid}`;
 let namespace = '';
 beforeAll(async () => {
   namespace = await freshNamespace('cli-status');
-  const redis = new Redis(fromRun('redisUrl'));
+  const redis = openRedis();
   try {
     const [seconds] = await redis.time();
     const beat = { host: 'box', pid: 7, states: { service: 'watching' } };

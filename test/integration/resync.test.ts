@@ -1,16 +1,16 @@
-import { Redis } from 'ioredis';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { claimTurn } from '../../platform/redis/claims.ts';
+import type { RedisClient } from '../../platform/redis/client.ts';
 import { eventually } from '../support/eventually.ts';
 import { freshNamespace } from '../support/namespaces.ts';
 import { createService, createWorkload, endpointsOf, slicesOf } from '../support/objects.ts';
 import { spawnTether, type TetherProcess } from '../support/processes.ts';
-import { fromRun } from '../support/run.ts';
+import { keysOf, openRedis } from '../support/redis.ts';
 
 /** Rule A6: the safety net, here every two seconds instead of every ten minutes. */
 const PREFIX = 'resync';
 let tether: TetherProcess;
-let redis: Redis;
+let redis: RedisClient;
 let ns: string;
 
 const resyncs = (): number => tether.stdout().split('everything listed and enqueued').length - 1;
@@ -21,12 +21,12 @@ const anotherResync = (): Promise<void> => {
 
 /** The key of the view's records of a kind; the sync marks end alike. */
 const hashOf = async (kind: string): Promise<string> => {
-  const keys = await redis.keys(`{${PREFIX}:${ns}}:*:${kind}`);
+  const keys = await keysOf(redis, `{${PREFIX}:${ns}}:*:${kind}`);
   return keys.find((key) => !key.includes(':m:')) ?? '';
 };
 
 beforeAll(async () => {
-  redis = new Redis(fromRun('redisUrl'));
+  redis = openRedis();
   ns = await freshNamespace('resync');
   const options = ['--redis-prefix', PREFIX, '--resync-seconds', '2', '--namespaces', ns];
   tether = spawnTether(['up', ...options, '--log-format', 'json'], { lifetime: 'file' });
@@ -38,7 +38,7 @@ beforeAll(async () => {
   });
 });
 afterAll(async () => {
-  await redis.quit();
+  redis.disconnect();
 });
 
 describe('a resync', () => {
