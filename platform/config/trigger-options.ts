@@ -4,7 +4,12 @@ import { anyText, hostAndPort, seconds } from './parse.ts';
 /** Options of whoever asks for reconciles over HTTP: of a queue, or of a function that runs them itself. */
 export const TRIGGER_OPTIONS = {
   triggerToken: {
-    ...optional('trigger-token', 'TEXT', anyText, 'bearer token that requests for a reconcile bring'),
+    ...optional(
+      'trigger-token',
+      'TEXT',
+      anyText,
+      'bearer token that requests for a reconcile bring',
+    ),
     secret: true,
   },
   triggerTokenFile: optional(

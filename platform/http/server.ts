@@ -36,9 +36,35 @@ export async function startHttpFront(
     },
     handle,
   );
+  const silent = watchSilent(server);
   server.on('clientError', refuseConnection);
   const { port, url } = await listenOn(server, options);
-  return { port, url, close: (graceMs) => close(server, graceMs) };
+  const close = async (graceMs: number): Promise<void> => {
+    const closed = new Promise<void>((resolve) => server.close(() => resolve()));
+    server.closeIdleConnections();
+    for (const socket of silent) socket.destroy();
+    const timer = setTimeout(() => server.closeAllConnections(), graceMs);
+    await closed;
+    clearTimeout(timer);
+  };
+  return { port, url, close };
+}
+
+/**
+ * Connections that have not said anything yet: Node takes them for busy ones. Those that were used are
+ * closed after their last answer once the server stops, or whoever keeps one would keep the process.
+ */
+function watchSilent(server: Server): ReadonlySet<Socket> {
+  const silent = new Set<Socket>();
+  server.on('connection', (socket: Socket) => {
+    silent.add(socket);
+    socket.on('close', () => silent.delete(socket));
+  });
+  server.on('request', ({ socket }, response) => {
+    silent.delete(socket);
+    response.on('close', () => void (server.listening || server.closeIdleConnections()));
+  });
+  return silent;
 }
 
 /** What is no HTTP, or too slow or too long, gets its answer without a request to go by. */
@@ -64,11 +90,3 @@ const CLIENT_ERRORS: Readonly<Record<string, readonly [status: string, why: stri
   ],
   ERR_HTTP_REQUEST_TIMEOUT: ['408 Request Timeout', `no request within ${ARRIVAL_MS / 1000} s`],
 };
-
-async function close(server: Server, graceMs: number): Promise<void> {
-  const closed = new Promise<void>((resolve) => server.close(() => resolve()));
-  server.closeIdleConnections();
-  const timer = setTimeout(() => server.closeAllConnections(), graceMs);
-  await closed;
-  clearTimeout(timer);
-}

@@ -18,12 +18,10 @@ export async function makeBundle() {
   const work = join(ROOT, 'node_modules', '.cache', `tether-dist-${process.pid}`);
   rmSync(work, { recursive: true, force: true });
   mkdirSync(work, { recursive: true });
-  const { metafile } = await build({
+  const common = {
     absWorkingDir: ROOT,
-    entryPoints: { main: 'cli/main.ts' },
     outdir: work,
     bundle: true,
-    splitting: true,
     format: 'esm',
     platform: 'node',
     target: 'node24',
@@ -32,9 +30,16 @@ export async function makeBundle() {
     plugins: [followCreateRequire],
     metafile: true,
     logLevel: 'warning',
-  });
+  };
+  // Lambda's handler is one file and a build of its own: pieces that both would share are more files for
+  // every start of a command to load.
+  const results = await Promise.all([
+    build({ ...common, entryPoints: { main: 'cli/main.ts' }, splitting: true }),
+    build({ ...common, entryPoints: { lambda: 'cli/lambda.ts' } }),
+  ]);
   // A changed package changes the lock file; packages are too many to look at one by one.
-  const own = Object.keys(metafile.inputs).filter((path) => !path.startsWith('node_modules/'));
+  const all = new Set(results.flatMap(({ metafile }) => Object.keys(metafile.inputs)));
+  const own = [...all].filter((path) => !path.startsWith('node_modules/'));
   const inputs = [...own, 'package-lock.json', 'node_modules/.package-lock.json'].map(stampOf);
   writeFileSync(join(work, basename(INPUTS)), JSON.stringify(inputs));
   swap(work);

@@ -1,14 +1,14 @@
 import { randomUUID } from 'node:crypto';
-import { Redis } from 'ioredis';
 import type { ClusterDecision } from '../../core/cluster.ts';
 import { encodeService } from '../../core/codec.ts';
 import { silentLogger } from '../../core/logger.ts';
 import { REMOTE_KINDS } from '../../core/remote-records.ts';
 import type { ServiceRecord } from '../../core/records.ts';
-import { createGate, type Gate } from '../../lookup/auth.ts';
 import { Lookup } from '../../lookup/lookup.ts';
 import { openapiText } from '../../lookup/openapi.ts';
 import { startLookupServer } from '../../lookup/server.ts';
+import { createGate } from '../../platform/http/bearer-gate.ts';
+import type { HttpHandler } from '../../platform/http/exchange.ts';
 import {
   createClusterViewWriter,
   type ClusterViewWriter,
@@ -20,11 +20,13 @@ import {
   type ClusterRegistry,
   type WatchReport,
 } from '../../platform/redis/clusters/registry.ts';
+import type { RedisClient } from '../../platform/redis/client.ts';
 import { checkRedis, connectRedis } from '../../platform/redis/connect.ts';
 import { noteClusterUid } from '../../platform/redis/view/local-services.ts';
 import { createViewWriter } from '../../platform/redis/view/view-writer.ts';
 import { createLookupMetrics } from '../../platform/telemetry/metrics/lookup-metrics.ts';
 import { openEventStream, type EventStream, type OpenOptions } from './event-stream.ts';
+import { deleteInstall, openRedis } from './redis.ts';
 import { fromRun } from './run.ts';
 import { acceptedDecision } from './accepted-decision.ts';
 
@@ -64,15 +66,23 @@ export interface Looker {
   close(): Promise<void>;
 }
 
+/** How a look-up process is started. */
+export interface LookerOptions {
+  /** What look-ups must bring. */
+  readonly token?: string;
+  /** Takes requests for a reconcile. */
+  readonly trigger?: HttpHandler;
+}
+
 /** Linked clusters in a Redis under a prefix of their own, and look-ups of them. */
 export interface LookupRig {
-  readonly redis: Redis;
+  readonly redis: RedisClient;
   readonly prefix: string;
   readonly registry: ClusterRegistry;
   /** Links a cluster that is in sync and empty; `state` none: it was accepted, and no more. */
   link(cluster: string, state?: 'ready' | 'none'): Promise<LinkedCluster>;
-  /** A look-up process; `token` is what it asks for. */
-  start(gate?: Parameters<typeof createGate>[0]): Promise<Looker>;
+  /** A look-up process. */
+  start(options?: LookerOptions): Promise<Looker>;
   /** Puts a Service into the view of the served cluster. */
   local(namespace: string, service: Partial<ServiceRecord> & { name: string }): Promise<void>;
   removeLocal(namespace: string, name: string): Promise<void>;
@@ -80,8 +90,7 @@ export interface LookupRig {
 }
 
 export function openLookupRig(redisUrl = fromRun('redisUrl')): LookupRig {
-  const redis = new Redis(redisUrl, { retryStrategy: () => 50, maxRetriesPerRequest: null });
-  redis.on('error', () => undefined);
+  const redis = openRedis(redisUrl);
   const prefix = `look-${randomUUID().slice(0, 8)}`;
   const registry = createClusterRegistry(redis, prefix);
   const closing: (() => Promise<void>)[] = [];
@@ -97,8 +106,8 @@ export function openLookupRig(redisUrl = fromRun('redisUrl')): LookupRig {
     prefix,
     registry,
     link: (cluster, state = 'ready') => link({ redis, prefix, registry }, cluster, state),
-    start: async (gate = {}) => {
-      const looker = await startLooker(redisUrl, prefix, createGate(gate, silentLogger));
+    start: async (options = {}) => {
+      const looker = await startLooker(redisUrl, prefix, options);
       closing.push(() => looker.close());
       return looker;
     },
@@ -113,8 +122,7 @@ export function openLookupRig(redisUrl = fromRun('redisUrl')): LookupRig {
     },
     close: async () => {
       for (const close of closing.splice(0)) await close();
-      const keys = await redis.keys(`{${prefix}*`);
-      if (keys.length > 0) await redis.del(...keys);
+      await deleteInstall(redis, prefix);
       redis.disconnect();
     },
   };
@@ -137,8 +145,13 @@ function aLocalService(name: string, rv: string): ServiceRecord {
   };
 }
 
-async function startLooker(redisUrl: string, prefix: string, gate: Gate): Promise<Looker> {
+async function startLooker(
+  redisUrl: string,
+  prefix: string,
+  { token, trigger }: LookerOptions,
+): Promise<Looker> {
   const log = silentLogger;
+  const gate = createGate({ flag: 'lookup-token', token }, log);
   const { record, families } = createLookupMetrics();
   const redis = connectRedis(redisUrl, 'producer', { log });
   // As the role does; without a Redis it starts all the same.
@@ -149,6 +162,7 @@ async function startLooker(redisUrl: string, prefix: string, gate: Gate): Promis
     host: '127.0.0.1',
     port: 0,
     gate,
+    trigger: trigger ?? null,
     log,
     answered: record.answered,
     answers: {
@@ -195,7 +209,7 @@ async function get(
 }
 
 interface Place {
-  readonly redis: Redis;
+  readonly redis: RedisClient;
   readonly prefix: string;
   readonly registry: ClusterRegistry;
 }

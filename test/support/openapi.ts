@@ -5,12 +5,14 @@ import { Ajv2020 } from 'ajv/dist/2020.js';
 const FILE = join(import.meta.dirname, '../../lookup/openapi.json');
 
 interface Description {
-  readonly paths: Readonly<Record<string, { readonly get: Operation }>>;
+  readonly paths: Readonly<Record<string, Readonly<Partial<Record<Method, Operation>>>>>;
   readonly components: {
     readonly responses: Readonly<Record<string, object>>;
     readonly schemas: Readonly<Record<string, object>>;
   };
 }
+
+type Method = 'get' | 'post';
 
 interface Operation {
   readonly responses: Readonly<Record<string, Response>>;
@@ -24,7 +26,7 @@ interface Response {
 /** Holds real answers against the description that is served with them. */
 export interface AnswerCheck {
   /** Why a body is not what the description says of this path and status; '' when it is. */
-  answer(path: string, status: number, body: unknown): string;
+  answer(path: string, status: number, body: unknown, method?: Method): string;
   /** The same of an event's data. */
   event(name: string, data: unknown): string;
 }
@@ -48,8 +50,8 @@ export function createAnswerCheck(): AnswerCheck {
     return ajv.validate(resolved, value) ? '' : ajv.errorsText(ajv.errors, { separator: '\n' });
   };
   return {
-    answer: (path, status, body) => {
-      const { responses } = operationFor(description, path);
+    answer: (path, status, body, method = 'get') => {
+      const { responses } = operationFor(description, path, method);
       const response = responses[String(status)];
       if (response === undefined) return `${path}: status ${status} is not described`;
       const name = response.$ref?.split('/').at(-1);
@@ -64,11 +66,12 @@ export function createAnswerCheck(): AnswerCheck {
   };
 }
 
-function operationFor({ paths }: Description, path: string): Operation {
+function operationFor({ paths }: Description, path: string, method: Method): Operation {
   const bare = path.split('?', 1)[0] ?? '';
-  for (const [template, { get }] of Object.entries(paths)) {
+  for (const [template, operations] of Object.entries(paths)) {
     const pattern = template.replaceAll(/\{\w+\}/g, '[^/]+').replaceAll('.', '\\.');
-    if (new RegExp(`^${pattern}$`).test(bare)) return get;
+    const operation = operations[method];
+    if (operation !== undefined && new RegExp(`^${pattern}$`).test(bare)) return operation;
   }
   throw new Error(`${path} is not described`);
 }

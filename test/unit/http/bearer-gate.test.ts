@@ -69,8 +69,16 @@ describe('a gate', () => {
   });
 
   test.each([
-    ['both ways at once', { token: 'a', tokenFile: '/x' }, /^--some-token-file: --some-token is given too; leave one of them out$/],
-    ['a file that is not there', { tokenFile: join(folder, 'none') }, /^--some-token-file: cannot be read: .*ENOENT/],
+    [
+      'both ways at once',
+      { token: 'a', tokenFile: '/x' },
+      /^--some-token-file: --some-token is given too; leave one of them out$/,
+    ],
+    [
+      'a file that is not there',
+      { tokenFile: join(folder, 'none') },
+      /^--some-token-file: cannot be read: .*ENOENT/,
+    ],
   ])('%s is refused at the start', (_, options, message) => {
     expect(() => createGate({ flag, ...options }, silentLogger)).toThrow(InvalidInputError);
     expect(() => createGate({ flag, ...options }, silentLogger)).toThrow(message);
