@@ -16,6 +16,8 @@ import {
 const folder = mkdtempSync(join(tmpdir(), 'tether-config-'));
 afterAll(() => rmSync(folder, { recursive: true }));
 
+const FUNCTION_ADDR = { TETHER_FUNCTION_ADDR: '[::1]:1' };
+
 function complaint(flags: GivenFlags, env: Record<string, string> = {}): InvalidInputError {
   try {
     readConfig(flags, env);
@@ -54,6 +56,15 @@ describe('an option comes', () => {
   test('from the default when the variable is empty', () => {
     expect(readConfig({}, { TETHER_HTTP_PORT: '' }).httpPort).toBe(0);
   });
+});
+
+test.each([
+  ['on this machine alone', {}, { host: '127.0.0.1', port: 0 }],
+  ['where a platform for functions wants it', { PORT: '8080' }, { host: '*', port: 8080 }],
+  ['there only if that is a port', { PORT: 'tcp://10.0.0.1:80' }, { host: '127.0.0.1', port: 0 }],
+  ['where its option says', { PORT: '8080', ...FUNCTION_ADDR }, { host: '::1', port: 1 }],
+])('a function answers %s', (_, env, addr) => {
+  expect(readConfig({}, env).functionAddr).toEqual(addr);
 });
 
 describe('a bad option is one clear line', () => {
