@@ -13,6 +13,8 @@ export interface MemberOptions {
   readonly kubeconfig?: string;
   readonly args?: readonly string[];
   readonly env?: Readonly<Record<string, string>>;
+  /** Of another release. */
+  readonly bin?: string;
 }
 
 export interface FleetOptions {
@@ -67,11 +69,15 @@ export function openFleet(namespace: string, options: FleetOptions = {}): Fleet 
     prefix,
     watchers: members.watcher,
     workers: members.worker,
-    start: async (role, { kubeconfig, args = [], env: own = {} } = {}) => {
+    start: async (role, { kubeconfig, args = [], env: own = {}, bin } = {}) => {
       const way = kubeconfig === undefined ? [] : ['--kubeconfig', kubeconfig];
       const only = role === 'watcher' ? ['--namespaces', namespace] : workerArgs;
       const command = [role, ...common, ...LOG, ...only, ...way, ...args];
-      const member = spawnTether(command, { env: { ...env, ...own }, lifetime: 'file' });
+      const member = spawnTether(command, {
+        env: { ...env, ...own },
+        lifetime: 'file',
+        ...(bin === undefined ? {} : { bin }),
+      });
       await Promise.race([
         member.untilLog(/"msg":"ready"/),
         member.exited.then(() => Promise.reject(new Error(`${role}: ${member.stderr()}`))),

@@ -14,6 +14,8 @@ export interface TetherOptions {
   readonly env?: Readonly<Record<string, string>>;
   /** Default: a new process ends after the test. `file`: after the last test of the file. */
   readonly lifetime?: 'test' | 'file';
+  /** Another release's `cli/bin.js`. Default: that of this tree. */
+  readonly bin?: string;
 }
 
 /** A real tether process of a test. */
@@ -46,7 +48,7 @@ const running = { test: new Set<TetherProcess>(), file: new Set<TetherProcess>()
  * after the test. A free port is used for metrics unless the environment says otherwise.
  */
 export function spawnTether(args: readonly string[], options: TetherOptions = {}): TetherProcess {
-  const child = spawnTied(process.execPath, [BIN, ...args], {
+  const child = spawnTied(process.execPath, [options.bin ?? BIN, ...args], {
     env: { ...process.env, ...addresses(), ...options.env },
     stdout: 'pipe',
     stderr: 'pipe',
