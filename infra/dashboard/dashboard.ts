@@ -138,8 +138,6 @@ const VARIABLES = [
     label: 'Prometheus',
     type: 'datasource',
     query: 'prometheus',
-    current: {},
-    hide: 0,
   },
   labelVariable('namespace', 'tether_redis_up'),
   labelVariable('cluster', 'tether_cluster_state'),
