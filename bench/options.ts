@@ -12,7 +12,10 @@ export const LINKED_SCENARIOS = [
 ] as const;
 export type LinkedName = (typeof LINKED_SCENARIOS)[number];
 
-/** The scenarios, in the order in which they run; `growth` only when it is asked for. */
+/** Those that run only when they are asked for: each takes long, and has a page of its own. */
+const ON_DEMAND = ['outage', 'workers', 'growth'] as const;
+
+/** The scenarios, in the order in which they run. */
 export const SCENARIOS = [
   'ceiling',
   'cold',
@@ -21,9 +24,14 @@ export const SCENARIOS = [
   'resync',
   'death',
   ...LINKED_SCENARIOS,
-  'growth',
+  ...ON_DEMAND,
 ] as const;
 export type ScenarioName = (typeof SCENARIOS)[number];
+export type OnDemandName = (typeof ON_DEMAND)[number];
+
+export function isOnDemand(name: ScenarioName): name is OnDemandName {
+  return ON_DEMAND.some((asked) => asked === name);
+}
 
 export function isLinked(name: ScenarioName): name is LinkedName {
   return LINKED_SCENARIOS.some((linked) => linked === name);
@@ -54,10 +62,11 @@ control plane of its own, and ends all that it started.
 --scenario   ${SCENARIOS.filter((name) => !isLinked(name)).join(', ')};
              about linked clusters: clusters, for all of
              ${LINKED_SCENARIOS.join(', ')};
-             default: all but growth
+             default: all but ${ON_DEMAND.join(', ')}
 --runs       how often each is repeated, in turn; default 3
 --out        where the page goes; "-": nowhere. Default: docs/benchmarks.md when all scenarios of
-             a part of it run, docs/scaling.md for growth, else nowhere: the figures of a page come from one sitting
+             a part of it run, docs/scaling.md for growth and workers, docs/failure-modes.md for outage, else
+             nowhere: the figures of a page come from one sitting
 --quick      tiny sizes, one run, one control plane: shows that it works, measures nothing
 --services   with growth: numbers of Services; --per: workloads of each
 --profile    one run under the CPU profiler: where the milliseconds go
@@ -76,7 +85,7 @@ export function parseOptions(args: readonly string[]): BenchOptions | 'help' {
     values.scenario
       ?.split(',')
       .flatMap((name) => (name === 'clusters' ? LINKED_SCENARIOS : name)) ??
-    SCENARIOS.filter((name) => name !== 'growth');
+    SCENARIOS.filter((name) => !isOnDemand(name));
   const unknown = scenarios.find((name) => !SCENARIOS.some((known) => known === name));
   if (unknown !== undefined) {
     throw new UsageError(`--scenario ${unknown}: there is ${SCENARIOS.join(', ')}`);

@@ -1,11 +1,13 @@
 import { describeError } from '../core/errors.ts';
 import {
   isLinked,
+  isOnDemand,
   parseOptions,
   USAGE,
   UsageError,
   type BenchOptions,
   type LinkedName,
+  type OnDemandName,
   type ScenarioName,
 } from './options.ts';
 import { runProfile } from './profile/run-profile.ts';
@@ -20,11 +22,13 @@ import { cold } from './scenarios/cold.ts';
 import { death } from './scenarios/death.ts';
 import { growth } from './scenarios/growth.ts';
 import { linked } from './scenarios/linked.ts';
+import { outage } from './scenarios/outage.ts';
 import { resync } from './scenarios/resync.ts';
+import { workers } from './scenarios/workers.ts';
 import { sizesFor, type Sitting } from './sitting.ts';
 import { openStages } from './stage.ts';
 
-type SideBySide = Exclude<ScenarioName, 'growth' | LinkedName>;
+type SideBySide = Exclude<ScenarioName, OnDemandName | LinkedName>;
 
 const RUNNERS: Record<SideBySide, (sitting: Sitting) => Promise<Section[]>> = {
   ceiling,
@@ -34,6 +38,9 @@ const RUNNERS: Record<SideBySide, (sitting: Sitting) => Promise<Section[]>> = {
   resync,
   death,
 };
+
+/** Each has a page, or a part of one, to itself. */
+const ALONE = { outage, workers };
 
 /** Someone wants to see no more of it. */
 class InterruptedError extends Error {}
@@ -53,7 +60,7 @@ async function bench(options: BenchOptions, owned: AsyncDisposableStack): Promis
   const sections: Section[] = [];
   try {
     for (const name of scenarios) {
-      if (name !== 'growth' && !isLinked(name)) sections.push(...(await RUNNERS[name](sitting)));
+      if (!isOnDemand(name) && !isLinked(name)) sections.push(...(await RUNNERS[name](sitting)));
     }
   } catch (error) {
     // A sitting takes long: what came before the failure is worth reading, if not a page.
@@ -68,6 +75,12 @@ async function bench(options: BenchOptions, owned: AsyncDisposableStack): Promis
   if (names.length > 0) {
     const clusters = renderResults(machine(), await linked(sitting, names));
     show(clusters, writePage(options, 'clusters', clusters));
+  }
+  for (const name of ['outage', 'workers'] as const) {
+    if (!scenarios.includes(name)) continue;
+    const found = await ALONE[name](sitting);
+    const text = renderResults(machine(), found);
+    show(text, writePage(options, name, text));
   }
   if (!scenarios.includes('growth')) return;
   const grown = await growth(sitting, { services, per, quick });

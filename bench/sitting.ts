@@ -10,6 +10,8 @@ export interface Sizes {
   readonly oneService: readonly ChurnSize[];
   readonly resync: { readonly services: number; readonly per: number };
   readonly death: ChurnSize;
+  readonly outage: OutageSize;
+  readonly workers: WorkersSize;
   readonly linked: LinkedSizes;
   /** From all right to the first flip, ms: what start-up left behind is done by then. */
   readonly settleMs: number;
@@ -26,6 +28,21 @@ export interface ChurnSize {
   readonly per: number;
   readonly perSecond: number;
   readonly seconds: number;
+}
+
+/** How long the API server is away, and what changes meanwhile. */
+export interface OutageSize extends ChurnSize {
+  /** How long changes go on after Redis has lost everything. */
+  readonly flushSeconds: number;
+}
+
+/** Keys for a window of time, by so many workers. */
+export interface WorkersSize {
+  readonly counts: readonly number[];
+  /** More than the most workers write until the window is over. */
+  readonly services: number;
+  readonly windowMs: number;
+  readonly settleMs: number;
 }
 
 /** What all scenarios of one call of the benchmark share. */
@@ -51,6 +68,8 @@ const FULL: Sizes = {
   ],
   resync: { services: 2000, per: 4 },
   death: { services: 500, per: 4, perSecond: 50, seconds: 10 },
+  outage: { services: 400, per: 4, perSecond: 20, seconds: 60, flushSeconds: 15 },
+  workers: { counts: [1, 2, 4], services: 3_500, windowMs: 6_000, settleMs: 500 },
   linked: FULL_LINKED,
   settleMs: 2_000,
   timeoutMs: 300_000,
@@ -65,6 +84,8 @@ const QUICK: Sizes = {
   oneService: [{ services: 1, per: 20, perSecond: 20, seconds: 0.5 }],
   resync: { services: 20, per: 2 },
   death: { services: 20, per: 2, perSecond: 40, seconds: 1 },
+  outage: { services: 20, per: 4, perSecond: 20, seconds: 1, flushSeconds: 1 },
+  workers: { counts: [1, 2], services: 200, windowMs: 300, settleMs: 0 },
   linked: QUICK_LINKED,
   settleMs: 200,
   timeoutMs: 60_000,

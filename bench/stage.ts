@@ -3,7 +3,11 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describeError } from '../core/errors.ts';
 import { controlPlaneBinaries, type Binaries } from '../test/controlplane/binaries.ts';
-import { startControlPlane, type ControlPlane } from '../test/controlplane/cluster.ts';
+import {
+  startControlPlane,
+  type ControlPlane,
+  type RunningCluster,
+} from '../test/controlplane/cluster.ts';
 import { startAgent, type Agent } from './agent/client.ts';
 import type { Place } from './contenders/contender.ts';
 import { startMeasured } from './contenders/process.ts';
@@ -17,6 +21,13 @@ export interface Stage extends Place {
   readonly others: readonly string[];
   /** Another agent for the same API server, for more load than one process makes. */
   addAgent(): Promise<Agent>;
+  /** The API server that is served. */
+  readonly server: {
+    /** As by a crash. */
+    kill(): Promise<void>;
+    /** Resolves once it is ready. */
+    restart(): Promise<void>;
+  };
   /** Of the worlds of this run: no two runs on one control plane share a namespace. */
   readonly prefix: string;
 }
@@ -114,7 +125,7 @@ async function makeStage(
 ): Promise<Omit<Stage, 'prefix' | 'tetherEnv' | 'controllerManager'>> {
   const usage = meterOf(controlPlane);
   owned.defer(() => usage.close());
-  const kubeconfig = kubeconfigOf(controlPlane);
+  const { kubeconfig, killServer: kill, restartServer: restart } = servedBy(controlPlane);
   const others = controlPlane.clusters.slice(1).map((cluster) => cluster.kubeconfig);
   const addAgent = async (): Promise<Agent> => {
     const agent = await startAgent(kubeconfig, CONNECTIONS, progress);
@@ -122,13 +133,14 @@ async function makeStage(
     usage.track('load and observer', agent.pid);
     return agent;
   };
-  return { kubeconfig, others, dir, usage, agent: await addAgent(), addAgent };
+  const server = { kill, restart };
+  return { kubeconfig, others, server, dir, usage, agent: await addAgent(), addAgent };
 }
 
-function kubeconfigOf(controlPlane: ControlPlane): string {
+function servedBy(controlPlane: ControlPlane): RunningCluster {
   const [cluster] = controlPlane.clusters;
   if (cluster === undefined) throw new Error('the control plane has no cluster');
-  return cluster.kubeconfig;
+  return cluster;
 }
 
 function meterOf(controlPlane: ControlPlane): UsageMeter {

@@ -2,6 +2,7 @@ import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import {
   isLinked,
+  isOnDemand,
   LINKED_SCENARIOS,
   SCENARIOS,
   type BenchOptions,
@@ -13,13 +14,15 @@ import { replaceInnerPart, replacePart } from './page.ts';
 const DOCS = join(import.meta.dirname, '../../docs');
 
 /** What is written into a page. */
-export type Written = 'results' | 'clusters' | 'growth' | 'profile';
+export type Written = 'results' | 'clusters' | 'growth' | 'outage' | 'workers' | 'profile';
 
 /** The usual page of each, and the part of it that is filled. */
 const PAGES = {
   results: { file: 'benchmarks.md', part: 'results' },
   clusters: { file: 'benchmarks.md', part: 'clusters' },
   growth: { file: 'scaling.md', part: 'table' },
+  outage: { file: 'failure-modes.md', part: 'outage' },
+  workers: { file: 'scaling.md', part: 'workers' },
   profile: { file: 'benchmarks.md', part: 'profile' },
 } as const;
 
@@ -47,7 +50,7 @@ function pathFor(options: BenchOptions, what: Written): string | undefined {
   if (options.out !== undefined) return options.out === '-' ? undefined : options.out;
   if (options.quick) return undefined;
   const lacks = (name: ScenarioName): boolean => !options.scenarios.includes(name);
-  const local = SCENARIOS.filter((name) => name !== 'growth' && !isLinked(name));
+  const local = SCENARIOS.filter((name) => !isOnDemand(name) && !isLinked(name));
   if (what === 'results' && local.some(lacks)) return undefined;
   if (what === 'clusters' && LINKED_SCENARIOS.some(lacks)) return undefined;
   if (what === 'growth' && options.services !== undefined) return undefined;

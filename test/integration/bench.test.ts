@@ -60,6 +60,10 @@ describe('the benchmark, in its quick form', () => {
         '50 subscribers of one process',
         'A large cluster, 50 × 2',
         'The owner of a cluster dies',
+        'At a glance',
+        'Outages under churn, 20 × 4, 20 a second',
+        'At a glance',
+        'More workers, a slow API server',
         'By size',
       ]);
       expect(text).toMatch(/^\| 20 × 2 +\| 2 +\| 1 \+ 1 /m);
