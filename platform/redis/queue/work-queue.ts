@@ -141,9 +141,22 @@ type NewJob = Parameters<Queue<JobData>['addBulk']>[0][number];
 async function addJobs(context: Context, jobs: NewJob[]): Promise<void> {
   const ids = jobs.map((job) => job.opts?.deduplication?.id ?? '');
   const freeing = freeOrphans(context, ids);
-  const [freed] = await Promise.all([freeing, context.queue.addBulk(jobs)]);
+  const [freed] = await Promise.all([freeing, insert(context, jobs)]);
   if (freed.size === 0) return;
-  await context.queue.addBulk(jobs.filter((_, at) => freed.has(ids[at] ?? '')));
+  await insert(
+    context,
+    jobs.filter((_, at) => freed.has(ids[at] ?? '')),
+  );
+}
+
+/** A single job, as a single change brings it, needs no transaction around its script. */
+async function insert({ queue }: Context, jobs: NewJob[]): Promise<void> {
+  const [first] = jobs;
+  if (first !== undefined && jobs.length === 1) {
+    await queue.add(first.name, first.data, first.opts);
+  } else {
+    await queue.addBulk(jobs);
+  }
 }
 
 async function freeOrphans(
