@@ -1,7 +1,7 @@
 import { freePort } from '../../../platform/process/free-port.ts';
 import { logged } from '../../contenders/tether.ts';
 import { startFleet, type RunningFleet } from '../../contenders/fleet.ts';
-import { untilAnswers } from '../../linked/linked-run.ts';
+import { untilAnswers, untilHolds, type LinkedRun } from '../../linked/linked-run.ts';
 import type { CpuMark } from '../../measure/usage.ts';
 import type { LinkedPart } from '../../linked/part.ts';
 import type { LinkedSizes } from '../../linked/sizes.ts';
@@ -48,7 +48,7 @@ export const fifty: LinkedPart = {
     const before = stage.usage.mark();
     const [local, answered] = await Promise.all([
       stage.agent.untilRight(run.timeoutMs),
-      Promise.all(run.good.map((cluster) => untilAnswers(run, cluster, POLL_MS))),
+      untilEachAnswers(run),
     ]);
     const after = answered.map((at) => (at - fleet.startedAt) / 1000);
     const local_ = { local: (local.rightAt - fleet.startedAt) / 1000 };
@@ -84,10 +84,36 @@ export const fifty: LinkedPart = {
   ],
 };
 
-/** So many clusters are asked, by turns, that to ask each more often would be a load of its own. */
-const POLL_MS = 200;
+const POLL_MS = 50;
 /** Two runs of the same differ by about so much. */
 const NOISE = 1.15;
+
+/** When each good cluster answered first. The list says whom to ask: to ask all of them would be a load. */
+async function untilEachAnswers(run: LinkedRun): Promise<number[]> {
+  const waiting = new Set(run.good);
+  const answers: Promise<number>[] = [];
+  const look = async (): Promise<boolean> => {
+    for (const cluster of await answeringOf(run)) {
+      if (waiting.delete(cluster)) answers.push(untilAnswers(run, cluster));
+    }
+    return waiting.size === 0;
+  };
+  await untilHolds(run, 'every good cluster is said to answer', look, POLL_MS);
+  return Promise.all(answers);
+}
+
+interface Listed {
+  readonly clusters: readonly { readonly cluster: string; readonly answers: boolean }[];
+}
+
+/** Clusters that the look-up process says that it answers for. */
+async function answeringOf(run: LinkedRun): Promise<string[]> {
+  const target = { ...run.target(''), path: '/v1/clusters' };
+  const { status, body } = await run.reader.ask(target);
+  if (status !== 200) return [];
+  const { clusters } = JSON.parse(body) as Listed;
+  return clusters.filter(({ answers }) => answers).map(({ cluster }) => cluster);
+}
 
 /** What both columns tell, taken once all is there. */
 async function common(stage: Stage, fleet: RunningFleet, before: CpuMark): Promise<Figures> {
