@@ -237,6 +237,11 @@ it('tether up shows it where it is told to', async () => {
   const tether = spawnTether(args, { env: { TETHER_BOARD_PASSWORD: PASSWORD } });
   const shown = await boardOf(tether);
   expect((await shown.fetch('/api/queues')).status).toBe(200);
+  const [, metrics = ''] = await tether.untilLog(/"url":"([^"]+)","port":\d+,"msg":"serving/);
+  const text = await (
+    await fetch(`${metrics}/metrics`, { headers: { connection: 'close' } })
+  ).text();
+  expect(text).toMatch(/^tether_redis_noeviction 1$/m);
   expect(tether.stdout()).not.toContain(PASSWORD);
 });
 
