@@ -5,7 +5,12 @@ import { fileURLToPath } from 'node:url';
 export const ROOT = join(dirname(fileURLToPath(import.meta.url)), '..', '..');
 
 /** A step of the set-up that failed; the message says what to do. */
-export class SetupError extends Error {}
+export class SetupError extends Error {
+  constructor(message, exitCode = 1) {
+    super(message);
+    this.exitCode = exitCode;
+  }
+}
 
 /** Runs a step, and says on standard error what it does and how long it took. */
 export async function step(what, work) {
