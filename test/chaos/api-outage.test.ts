@@ -27,7 +27,7 @@ let queue: QueueProbe;
 let redis: Redis;
 beforeAll(async () => {
   ns = await freshNamespace('outage');
-  fleet = openFleet(ns, { workerArgs: ['--concurrency', '1'] });
+  fleet = openFleet(ns, { workerArgs: ['--concurrency', '1', '--request-timeout', '60'] });
   between = await startApiInterceptor();
   redis = new Redis(fromRun('redisUrl'));
   queue = await openQueueProbe(fromRun('redisUrl'), fleet.prefix);
