@@ -95,15 +95,14 @@ export const reconciles: Row = {
     graph(
       [
         'Endpoints',
-        'By the last run of each Service in each process: a Service that moved counts in both.',
+        'By the last run of each Service in that process: with several workers each knows some.',
       ],
       'short',
-      { '{{state}}': `sum by (state) (${series('tether_endpoints')})` },
-      { stacked: true },
+      { '{{instance}} {{state}}': `sum by (instance, state) (${series('tether_endpoints')})` },
     ),
     graph(['Services and slices', 'Counted as the endpoints are.'], 'short', {
-      Services: `sum(${series('tether_services')})`,
-      EndpointSlices: `sum(${series('tether_slices')})`,
+      '{{instance}} Services': `sum by (instance) (${series('tether_services')})`,
+      '{{instance}} EndpointSlices': `sum by (instance) (${series('tether_slices')})`,
     }),
     graph(
       [
