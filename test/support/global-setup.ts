@@ -6,6 +6,7 @@ import { startControlPlane } from '../controlplane/cluster.ts';
 import { eventually } from './eventually.ts';
 import setUpRedis, { lanesOf, type RunOptions } from './global-setup-redis.ts';
 import { kubectl } from './kubectl.ts';
+import { makeAccounts, ownAccounts } from './own-accounts.ts';
 import { laneVariable, owns, TEST_ENV } from './run.ts';
 
 const CRD = join(import.meta.dirname, '../../infra/crd/externalworkloads.yaml');
@@ -22,6 +23,7 @@ export default async function setUp(options: RunOptions): Promise<void> {
   const clusters = given === undefined ? await startClusters(lanesOf(options)) : [given];
   process.env[TEST_ENV.kubeconfig] = clusters[0];
   if (existsSync(CRD)) await Promise.all(clusters.map(installCrd));
+  if (ownAccounts()) await Promise.all(clusters.map(makeAccounts));
 }
 
 async function installCrd(kubeconfig: string): Promise<void> {

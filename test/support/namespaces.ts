@@ -1,6 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import { afterAll } from '@jest/globals';
 import { apiOk } from './api.ts';
+import { allowClusterSecrets, ownAccounts } from './own-accounts.ts';
+import { fromRun } from './run.ts';
 
 const created: string[] = [];
 
@@ -12,6 +14,7 @@ export async function freshNamespace(prefix = 'test'): Promise<string> {
   const name = `${prefix}-${randomBytes(5).toString('hex')}`;
   await apiOk('POST', '/api/v1/namespaces', { metadata: { name } });
   created.push(name);
+  if (ownAccounts()) await allowClusterSecrets(name, fromRun('kubeconfig'));
   return name;
 }
 

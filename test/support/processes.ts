@@ -4,6 +4,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, afterEach } from '@jest/globals';
 import { spawnTied, type ChildExit } from '../../platform/process/tied-child.ts';
 import { eventually } from './eventually.ts';
+import { kubeconfigFor } from './own-accounts.ts';
 import { fromRun, TEST_MANAGER } from './run.ts';
 
 const BIN = join(import.meta.dirname, '../../cli/bin.js');
@@ -49,7 +50,7 @@ const running = { test: new Set<TetherProcess>(), file: new Set<TetherProcess>()
  */
 export function spawnTether(args: readonly string[], options: TetherOptions = {}): TetherProcess {
   const child = spawnTied(process.execPath, [options.bin ?? BIN, ...args], {
-    env: { ...process.env, ...addresses(), ...options.env },
+    env: { ...process.env, ...addresses(args[0]), ...options.env },
     stdout: 'pipe',
     stderr: 'pipe',
   });
@@ -99,9 +100,9 @@ export async function runTether(
   return { code, stdout: tether.stdout(), stderr: tether.stderr() };
 }
 
-function addresses(): Record<string, string> {
+function addresses(command: string | undefined): Record<string, string> {
   return {
-    KUBECONFIG: fromRun('kubeconfig'),
+    KUBECONFIG: kubeconfigFor(command, fromRun('kubeconfig')),
     TETHER_REDIS_URL: fromRun('redisUrl'),
     TETHER_HTTP_PORT: '0',
     TETHER_MANAGER: TEST_MANAGER,
