@@ -35,8 +35,7 @@ export function startClusterSecrets(runtime: Runtime): { stop(): Promise<void> }
   );
   const inspect = (): Promise<void> => watcher.inspect(ending.signal);
   inBackground(runtime, inspect());
-  const claim = (ms: number): Promise<boolean> =>
-    claimTurn(redis, prefix, 'resync-clusters', runtime.id, ms);
+  const claim = (ms: number) => claimTurn(redis, prefix, 'resync-clusters', runtime.id, ms);
   const { signal } = ending;
   const resync = { what: 'clusters', intervalMs: config.resyncMs, now: Date.now, log, signal };
   inBackground(runtime, keepResyncing({ ...resync, claim, watcher, queue, inspect }));

@@ -1,6 +1,5 @@
 import type { ClusterSnapshot } from '../../core/cluster-snapshot.ts';
 import { QUEUE_NAMES, type QueueName } from '../../core/job.ts';
-import type { Outcome, ReconcileResult } from '../../core/outcome.ts';
 import type { EventResult } from '../kube/events.ts';
 import {
   createCounter,
@@ -12,7 +11,7 @@ import {
 import { createClusterMetrics, type ClusterMetrics } from './metrics/cluster-metrics.ts';
 import { createLookupMetrics, type LookupMetrics } from './metrics/lookup-metrics.ts';
 import { createQueueMetrics, type QueueMetrics } from './metrics/queue-metrics.ts';
-import { createServiceState } from './metrics/service-state.ts';
+import { createRunMetrics, type RunMetrics } from './metrics/run-metrics.ts';
 import { createTriggerMetrics, type TriggerMetrics } from './metrics/trigger-metrics.ts';
 import { createWatchMetrics, type WatchMetrics } from './metrics/watch-metrics.ts';
 
@@ -35,15 +34,7 @@ export interface Metrics {
   readonly queue: QueueMetrics;
   /** Of keys of cluster Secrets. */
   readonly clusterQueue: QueueMetrics;
-  readonly reconcile: {
-    /** A run came to its end; `result` where it was done. */
-    finished(key: string, outcome: Outcome['kind'], result?: ReconcileResult): void;
-    /** From the time a change was seen (a job's `at`) to the last write that it led to, in ms. */
-    eventToWrite(ms: number): void;
-    lockLost(): void;
-    /** The view could not answer, so that a run read live. */
-    viewMissed(): void;
-  };
+  readonly reconcile: RunMetrics;
   readonly api: {
     /**
      * A request to the API server is over; fits KubeClientOptions.observe. `code` is the HTTP status,
@@ -51,6 +42,8 @@ export interface Metrics {
      * watch lasted says nothing and is left out.
      */
     onRequest(verb: string, resource: string, code: number, seconds: number): void;
+    /** Says since when the API server has not answered (ms; 0: it does); asked at each scrape. */
+    outageFrom(readMs: () => number): void;
   };
   readonly watch: WatchMetrics;
   readonly cluster: ClusterMetrics;
@@ -73,7 +66,6 @@ export interface MetricsOptions {
   readonly processMetrics?: () => Promise<string>;
 }
 
-const LATENCY_BOUNDS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60];
 const REQUEST_BOUNDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30];
 const WRITE_VERBS = new Set(['create', 'update', 'patch', 'delete']);
 const SLICES = 'endpointslices';
@@ -87,28 +79,21 @@ export function createMetrics(options: MetricsOptions = {}): Metrics {
   const depth = (name: QueueName): number | null => shared?.depth[name] ?? null;
   const oldestMs = (name: QueueName): number | null => shared?.oldestMs?.[name] ?? null;
   const queues = createQueueMetrics({ names: QUEUE_NAMES, monotonicMs, depth, oldestMs });
-  const services = createServiceState(options.maxServices ?? 50_000);
-  const runs = runMetrics();
+  const runs = createRunMetrics(options.maxServices ?? 50_000);
   const api = apiMetrics();
   const watch = createWatchMetrics();
   const cluster = createClusterMetrics(() => shared?.clusters ?? null);
   const lookup = createLookupMetrics();
   const trigger = createTriggerMetrics();
   const events = eventCounter();
-  const groups = [queues, runs, services, api, watch, cluster, lookup, trigger].map(
+  const groups = [queues, runs, api, watch, cluster, lookup, trigger].map(
     (group) => group.families,
   );
   const families = [...groups.flat(), events, ...sharedGauges(() => shared)];
   return {
     queue: queues.of('service'),
     clusterQueue: queues.of('cluster'),
-    reconcile: {
-      ...runs.record,
-      finished: (key, outcome, result) => {
-        runs.outcome(outcome);
-        if (result) services.state.record(key, result);
-      },
-    },
+    reconcile: runs.record,
     api: api.record,
     watch: watch.record,
     cluster: cluster.record,
@@ -154,37 +139,6 @@ function eventCounter(): Counter {
   );
 }
 
-function runMetrics() {
-  const outcomes = createCounter(
-    'tether_reconciles_total',
-    'Runs, by what they came to.',
-    ['outcome'],
-    [['done'], ['retry'], ['terminal']],
-  );
-  const latency = createHistogram(
-    'tether_event_to_write_seconds',
-    'From the time a watcher saw a change to the last write of an EndpointSlice that it led to.',
-    LATENCY_BOUNDS,
-  );
-  const lost = createCounter(
-    'tether_lock_losses_total',
-    'Runs cut short by the loss of their lock.',
-  );
-  const missed = createCounter(
-    'tether_view_misses_total',
-    'Runs that read live because the view was not in sync.',
-  );
-  return {
-    families: [outcomes, latency, lost, missed],
-    outcome: (kind: Outcome['kind']) => outcomes.add(1, kind),
-    record: {
-      eventToWrite: (ms: number) => latency.observe(Math.max(0, ms) / 1000),
-      lockLost: () => lost.add(1),
-      viewMissed: () => missed.add(1),
-    },
-  };
-}
-
 function apiMetrics() {
   const requests = createCounter(
     'tether_api_requests_total',
@@ -202,9 +156,17 @@ function apiMetrics() {
     'Writes of EndpointSlices, by result.',
     ['verb', 'result'],
   );
+  let readMs = (): number => 0;
+  const outage = createGauge(
+    'tether_api_outage_seconds',
+    'How long this worker has taken no keys, as the API server does not answer it; 0: it does.',
+    [],
+    () => [[readMs() / 1000]],
+  );
   return {
-    families: [requests, duration, writes],
+    families: [requests, duration, writes, outage],
     record: {
+      outageFrom: (read: typeof readMs) => void (readMs = read),
       onRequest: (verb: string, resource: string, code: number, seconds: number) => {
         requests.add(1, verb, resource, String(code));
         if (verb !== 'watch') duration.observe(seconds, verb, resource);
