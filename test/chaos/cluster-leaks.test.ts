@@ -22,6 +22,8 @@ const WARM_UP = 20;
 const NOISE = 3 * 1024 * 1024;
 const LIMIT_MS = 120_000 + CYCLES * 2_000;
 const WATCHES = 3;
+/** Ten lives at once on a machine that does a lot besides take their time. */
+const PATIENT = { timeoutMs: 120_000 } as const;
 
 let ns: string;
 let fleet: Fleet;
@@ -72,7 +74,10 @@ async function cycleOnDouble(nth: number): Promise<void> {
   const [first, second] = [`${DOUBLE_TOKEN}-${nth}-a`, `${DOUBLE_TOKEN}-${nth}-b`];
   for (const token of [first, second]) double.users.set(token, { name: 'admin' });
   const watchedBy = (token: string, watches: number): Promise<void> =>
-    eventually(() => expect([cluster, double.watchesBy(token)]).toEqual([cluster, watches]));
+    eventually(
+      () => expect([cluster, double.watchesBy(token)]).toEqual([cluster, watches]),
+      PATIENT,
+    );
   await create(cluster, double.kubeconfig(first));
   await watchedBy(first, WATCHES);
   await put(cluster, double.kubeconfig(second));
@@ -94,11 +99,14 @@ async function cycleOnReal(nth: number): Promise<void> {
     const serving = await served();
     expect([cluster, serving]).not.toEqual([cluster, 0]);
     return serving;
-  });
+  }, PATIENT);
   await put(cluster, `${kubeconfig}\n# another text is another content\n`);
-  await eventually(async () => expect([cluster, await served()]).not.toEqual([cluster, first]));
+  await eventually(
+    async () => expect([cluster, await served()]).not.toEqual([cluster, first]),
+    PATIENT,
+  );
   await remove(cluster);
-  await eventually(async () => expect([cluster, await served()]).toEqual([cluster, 0]));
+  await eventually(async () => expect([cluster, await served()]).toEqual([cluster, 0]), PATIENT);
 }
 
 /** Cycles `from` to `to`, so many under way at once, one in ten of them with the real API server. */
@@ -130,7 +138,7 @@ async function keys(): Promise<string[]> {
 }
 
 const nothingOpen = (): Promise<void> =>
-  eventually(() => expect([double.openWatches, double.openSockets]).toEqual([0, 0]));
+  eventually(() => expect([double.openWatches, double.openSockets]).toEqual([0, 0]), PATIENT);
 
 /** What is about a cluster of a cycle. */
 const traces = (texts: readonly string[]): string[] =>
