@@ -370,6 +370,39 @@ describe('autoscaling', () => {
   });
 });
 
+describe('networks', () => {
+  interface Policy extends Rendered {
+    readonly spec: { readonly egress: readonly { readonly ports: readonly { port: number }[] }[] };
+  }
+  const portsTo = (role: string): number[] => {
+    const [policy] = ofKind<Policy>(objectsOf('defaults'), 'NetworkPolicy', `-${role}`);
+    return (policy?.spec.egress ?? []).flatMap(({ ports }) => ports.map(({ port }) => port));
+  };
+
+  it('let a look-up reach Redis and names, and no API server', () => {
+    const [dns, redis, api] = [
+      [53, 53],
+      [6379, 6380, 26379],
+      [443, 6443],
+    ];
+    expect(portsTo('lookup')).toEqual([...dns, ...redis]);
+    expect(portsTo('worker')).toEqual([...dns, ...redis, ...api]);
+  });
+});
+
+it('what is switched off is not there', async () => {
+  const off = ['crds.install', 'rbac.create', 'lookup.enabled', 'networkPolicy.enabled'];
+  const sets = [...off, 'worker.podDisruptionBudget.enabled'].map((value) => `${value}=false`);
+  const kinds = (await render(['--set', sets.join(',')], ns)).map(({ kind }) => kind);
+  expect(kinds.toSorted()).toEqual([
+    'Deployment',
+    'Deployment',
+    'PodDisruptionBudget',
+    'ServiceAccount',
+    'ServiceAccount',
+  ]);
+});
+
 describe('monitoring', () => {
   it('has the alerts of files/alerts.yaml, with links that lead somewhere', () => {
     const file = readFileSync(join(CHART, 'files/alerts.yaml'), 'utf8');
@@ -389,6 +422,13 @@ describe('monitoring', () => {
     );
   });
 
+  it('has the dashboard of files/dashboard.json, where Grafana’s sidecar looks for it', () => {
+    const map = only<ConfigMap>('everything', 'ConfigMap');
+    expect(map.metadata.labels).toMatchObject({ grafana_dashboard: '1' });
+    const file = readFileSync(join(CHART, 'files/dashboard.json'), 'utf8');
+    expect(JSON.parse(map.data['tether.json'] ?? '')).toEqual(JSON.parse(file));
+  });
+
   it('scrapes the Pods of every role', () => {
     const { spec } = only<Monitor>('everything', 'PodMonitor');
     for (const role of ['watcher', 'worker', 'lookup']) {
@@ -397,6 +437,10 @@ describe('monitoring', () => {
     }
   });
 });
+
+interface ConfigMap extends Rendered {
+  readonly data: Readonly<Record<string, string>>;
+}
 
 interface Monitor extends Rendered {
   readonly spec: { readonly selector: { readonly matchLabels: object } };

@@ -32,13 +32,13 @@
     secretKeyRef:
       name: {{ required "redis.existingSecret: name the Secret that holds the URL of Redis (or set redis.url, where it holds no password)" $values.redis.existingSecret }}
       key: {{ $values.redis.urlKey }}
+{{- end }}
 {{- with $values.redis.sentinelPasswordKey }}
 - name: TETHER_REDIS_SENTINEL_PASSWORD
   valueFrom:
     secretKeyRef:
-      name: {{ $values.redis.existingSecret }}
+      name: {{ required "redis.existingSecret: name the Secret that holds the password of the Sentinels" $values.redis.existingSecret }}
       key: {{ . }}
-{{- end }}
 {{- end }}
 {{- with $values.redis.tls }}
 {{- if .existingSecret }}
