@@ -236,12 +236,13 @@ it('tether up shows it where it is told to', async () => {
   const args = ['up', '--redis-prefix', harness.prefix, '--board-addr', '127.0.0.1:0'];
   const tether = spawnTether(args, { env: { TETHER_BOARD_PASSWORD: PASSWORD } });
   const shown = await boardOf(tether);
-  expect((await shown.fetch('/api/queues')).status).toBe(200);
+  // A Sentinel set-up may fail over meanwhile, and is away for a moment then.
+  await eventually(async () => expect((await shown.fetch('/api/queues')).status).toBe(200));
   const [, metrics = ''] = await tether.untilLog(/"url":"([^"]+)","port":\d+,"msg":"serving/);
-  const text = await (
-    await fetch(`${metrics}/metrics`, { headers: { connection: 'close' } })
-  ).text();
-  expect(text).toMatch(/^tether_redis_noeviction 1$/m);
+  await eventually(async () => {
+    const scrape = await fetch(`${metrics}/metrics`, { headers: { connection: 'close' } });
+    expect(await scrape.text()).toMatch(/^tether_redis_noeviction 1$/m);
+  });
   expect(tether.stdout()).not.toContain(PASSWORD);
 });
 
