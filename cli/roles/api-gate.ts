@@ -25,7 +25,7 @@ export interface Stoppable {
  * says so for `tether status`.
  */
 export function openApiGate(runtime: Runtime, queue: () => Stoppable): OpenedGate {
-  const { access, log } = runtime;
+  const { access, log, metrics } = runtime;
   const monotonicMs = (): number => performance.now();
   const teller = createTeller(runtime, monotonicMs);
   let shut = false;
@@ -38,9 +38,11 @@ export function openApiGate(runtime: Runtime, queue: () => Stoppable): OpenedGat
   };
   const ask = (signal: AbortSignal) => askHealth(access, signal);
   const gate = new ApiGate({ ask, onChange, log, monotonicMs, random: Math.random });
+  const awayMs = (): number => (gate.outage === null ? 0 : monotonicMs() - gate.outage.since);
+  metrics.api.outageFrom(awayMs);
   return {
     gate,
-    readiness: { name: 'api-server', check: () => checked(gate.outage, monotonicMs()) },
+    readiness: { name: 'api-server', check: () => checked(gate.outage, awayMs()) },
     stop: async () => {
       await gate.stop();
       await teller.stop();
@@ -48,9 +50,9 @@ export function openApiGate(runtime: Runtime, queue: () => Stoppable): OpenedGat
   };
 }
 
-function checked(outage: Outage | null, now: number): ReturnType<Check['check']> {
+function checked(outage: Outage | null, awayMs: number): ReturnType<Check['check']> {
   if (outage === null) return { ok: true, detail: 'answers' };
-  const seconds = ((now - outage.since) / 1000).toFixed(1);
+  const seconds = (awayMs / 1000).toFixed(1);
   const detail = `no key is taken for ${seconds} s, as the API server does not answer: ${outage.reason}`;
   return { ok: false, detail };
 }

@@ -96,6 +96,7 @@ describe('the API server does not answer while things change', () => {
       expect(status).toBe(503);
       expect(text).toMatch(/no key is taken for [\d.]+ s, .*: the connection was refused/);
       expect((await checksOf(worker, '/healthz'))[0]).toBe(200);
+      expect((await checksOf(worker, '/metrics'))[1]).toMatch(/^tether_api_outage_seconds (?!0$)/m);
     }
     await eventually(async () => {
       const { stdout } = await runTether(['status', '--redis-prefix', fleet.prefix]);
