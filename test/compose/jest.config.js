@@ -16,5 +16,6 @@ export default {
   testEnvironment,
   testMatch: ['<rootDir>/test/compose/**/*.test.ts'],
   maxWorkers: 1,
-  testTimeout: 180_000,
+  // Bringing all up and down takes a while on a busy machine.
+  testTimeout: 300_000,
 };
