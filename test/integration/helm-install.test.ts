@@ -120,7 +120,17 @@ async function startAsPod(role: Role): Promise<TetherProcess> {
 const endpointsBecome = (expected: readonly string[]): Promise<void> =>
   eventually(async () => expect(await endpointsOf(ns, 'web')).toEqual(expected));
 
+/** One series of what a process shows to Prometheus. */
+async function seriesOf(process: TetherProcess, series: string): Promise<number> {
+  const [, url] = await process.untilLog(/"url":"(http:[^"]+)"/);
+  const text = await (await fetch(`${url}/metrics`)).text();
+  const line = text.split('\n').find((each) => each.startsWith(`${series} `));
+  return Number(line?.slice(series.length));
+}
+
 describe('helm install', () => {
+  let watcher: TetherProcess;
+
   it('says what it waits for, and leaves a CRD that is there alone', async () => {
     expect(installed).toMatchObject({ code: 0 });
     expect(installed.stdout).toContain(`create secret generic tether-redis --from-literal=url=`);
@@ -135,12 +145,24 @@ describe('helm install', () => {
     expect(managedFields.map(({ manager }) => manager)).not.toContain('helm');
   });
 
-  it('makes accounts that may do all of the work: slices, Events, linked clusters', async () => {
-    const [watcher, worker, lookup] = await Promise.all(ROLES.map(startAsPod));
-    for (const one of [watcher, worker, lookup]) await one?.untilLog(/"msg":"ready"/);
-
+  it('makes watchers that tell, without a worker, that one is wanted', async () => {
+    watcher = await startAsPod('watcher');
+    await watcher.untilLog(/"msg":"ready"/);
     await createService(ns, 'web');
     await createWorkload(ns, 'vm', 'web');
+    // What KEDA's questions add up to.
+    await eventually(async () => {
+      expect(await seriesOf(watcher, 'workqueue_depth{name="service"}')).toBeGreaterThan(0);
+      expect(
+        await seriesOf(watcher, 'tether_queue_oldest_seconds{name="service"}'),
+      ).toBeGreaterThan(0);
+    });
+  });
+
+  it('makes accounts that may do all of the work: slices, Events, linked clusters', async () => {
+    const [worker, lookup] = await Promise.all([startAsPod('worker'), startAsPod('lookup')]);
+    for (const one of [worker, lookup]) await one.untilLog(/"msg":"ready"/);
+
     await endpointsBecome(['192.0.2.10 8080 ready']);
     await setReady(ns, 'vm', false);
     await endpointsBecome(['192.0.2.10 8080 not-ready']);
@@ -158,7 +180,7 @@ describe('helm install', () => {
       namespace: ns,
       kubeconfig: kubeconfigOf(partsOfFile(fromRun('kubeconfig'))),
     });
-    const [, url] = (await lookup?.untilLog(/"lookupUrl":"([^"]+)"/)) ?? [];
+    const [, url] = await lookup.untilLog(/"lookupUrl":"([^"]+)"/);
     const path = `${url}/v1/clusters/east/services/${ns}/web/endpoints`;
     expect((await fetch(path)).status).toBe(401);
     await eventually(async () => {
@@ -168,11 +190,12 @@ describe('helm install', () => {
         endpoints: [{ address: '192.0.2.10' }],
       });
     });
-    const log = [watcher, worker, lookup]
-      .map((one) => (one === undefined ? '' : one.stdout()))
-      .join('');
+    const log = [watcher, worker, lookup].map((one) => one.stdout()).join('');
     expect(log).not.toMatch(/: 403 |[Ff]orbidden|no right/);
-    expect(lookup === undefined ? [] : complaintsOf(lookup)).toEqual([]);
+    expect(complaintsOf(lookup)).toEqual([]);
+    await eventually(async () =>
+      expect(await seriesOf(watcher, 'workqueue_depth{name="service"}')).toBe(0),
+    );
   });
 });
 
