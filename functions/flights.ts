@@ -23,10 +23,8 @@ export function createFlights<T>(): Flights<T> {
   const begin = (key: string, start: () => Promise<T>): Promise<T> => {
     const flight: Flight<T> = { run: start(), next: null };
     flights.set(key, flight);
-    const end = (): void => {
-      // The next run takes this one's place by itself.
-      if (flight.next === null) flights.delete(key);
-    };
+    // Before whatever was asked for meanwhile begins, and in the same turn.
+    const end = (): void => void flights.delete(key);
     flight.run.then(end, end);
     return flight.run;
   };
