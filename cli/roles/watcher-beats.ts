@@ -45,10 +45,7 @@ export function startWatcherLife(
   const onGone = (views: readonly string[]): Promise<void> =>
     lookAtAllAgain(runtime, watcher, queue, views);
   const { signal } = ending;
-  inBackground(
-    runtime,
-    followOtherViews({ own: view, fed, onGone, everyMs: BEAT_EVERY_MS, log, signal }),
-  );
+  inBackground(runtime, followOtherViews({ own: view, fed, onGone, ...LOOKS, log, signal }));
   return {
     end: async () => {
       ending.abort();
@@ -59,6 +56,9 @@ export function startWatcherLife(
     },
   };
 }
+
+/** Marks are prolonged as often as beats are told, each by a timer of its own. */
+const LOOKS = { everyMs: BEAT_EVERY_MS, settleMs: BEAT_EVERY_MS + 1_000 } as const;
 
 /** That of a release which did not say. */
 const UNNAMED_VIEW = 'of an older release';

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import type { ApiEndpointSlice } from '../../core/api-objects.ts';
-import { LABEL_MANAGED_BY } from '../../core/names.ts';
+import { LABEL_MANAGED_BY, LABEL_SERVICE_NAME } from '../../core/names.ts';
 import { apiOk } from '../support/api.ts';
 import { startSliceReader, type SliceReader } from '../support/churn-reader.ts';
 import { eventually } from '../support/eventually.ts';
@@ -62,12 +62,9 @@ async function everythingIsOurs(slices: number): Promise<ApiEndpointSlice[]> {
 }
 
 /** As it comes in a list. */
-function itemOf({ apiVersion: _, kind: __, ...item }: ApiEndpointSlice & Kinded): object {
-  return item;
-}
-interface Kinded {
-  readonly apiVersion?: string;
-  readonly kind?: string;
+function itemOf(slice: ApiEndpointSlice): object {
+  const parts = Object.entries(slice).filter(([part]) => part !== 'apiVersion' && part !== 'kind');
+  return Object.fromEntries(parts);
 }
 
 /** A slice without what one write changes. */
@@ -180,6 +177,27 @@ describe('a manager that goes on writing while its slices are taken over', () =>
       '192.0.2.2 8080 ready',
       '192.0.2.3 8080 not-ready',
     ]);
+  });
+
+  it('is no cause for an Event at the start, when its slices are still there', async () => {
+    for (const name of ['first', 'second']) await createService(ns, name);
+    await createLinkerdSlice(ns, 'first', []);
+    await apiOk('POST', slicesPath(ns), {
+      // Told of after the other one, as the list is in the order of names.
+      metadata: {
+        name: 'zzz',
+        labels: { [LABEL_SERVICE_NAME]: 'second', [LABEL_MANAGED_BY]: 'another' },
+      },
+      addressType: 'IPv4',
+      endpoints: [],
+    });
+    await start('watcher', ADOPT);
+    const events = await eventually(async () => {
+      const text = JSON.stringify(await apiOk('GET', `/api/v1/namespaces/${ns}/events`));
+      expect(text).toContain('another writes EndpointSlices for this Service');
+      return text;
+    });
+    expect(events).not.toContain(LINKERD);
   });
 
   it('is named in an Event on the Service', async () => {
