@@ -1,4 +1,5 @@
 import { Cluster, type Redis, type RedisOptions } from 'ioredis';
+import { masterOf } from './client.ts';
 import { retryDelay } from './retry.ts';
 import type { ClusterPlace, Endpoint } from './url.ts';
 
@@ -75,7 +76,11 @@ export function followMasters(
   cluster.on('ready', () => {
     look();
     clearInterval(timer);
-    timer = setInterval(() => cluster.refreshSlotsCache(), LOOK_EVERY_MS);
+    timer = setInterval(() => {
+      // Ended while it was about to be ready, it says that it is, and nothing else any more.
+      if (cluster.nodes().length === 0) clearInterval(timer);
+      else cluster.refreshSlotsCache();
+    }, LOOK_EVERY_MS).unref();
   });
   for (const over of ['disconnecting', 'close', 'end'])
     cluster.on(over, () => clearInterval(timer));
@@ -94,6 +99,34 @@ export function oneOf(nodes: readonly Endpoint[]): LocationOptions {
       // ioredis calls it on its own copy of these options, and reads that at the next attempt.
       Object.assign(this, endpoint(nodes, from + attempt));
       return retryDelay(attempt);
+    },
+  };
+}
+
+/**
+ * Options of a connection that goes to the master which has a key, wherever that is by then: as a refused
+ * command says, else as the Cluster's client knows, at first to any node.
+ */
+export function masterOfKey(
+  cluster: Cluster,
+  key: string,
+  nodes: readonly Endpoint[],
+): LocationOptions {
+  let told: LocationOptions | undefined;
+  return {
+    ...endpoint(nodes, 0),
+    retryStrategy(this: RedisOptions, attempt: number) {
+      const { host, port } = masterOf(cluster, key)?.options ?? {};
+      const known = host === undefined || port === undefined ? undefined : { host, port };
+      Object.assign(this, told ?? known ?? endpoint(nodes, attempt));
+      told = undefined;
+      return retryDelay(attempt);
+    },
+    reconnectOnError: ({ message }) => {
+      const [, host, port] = /^MOVED \d+ (.+):(\d+)$/.exec(message) ?? [];
+      if (host !== undefined) told = { host, port: Number(port) };
+      // 2: the refused command is sent again.
+      return host !== undefined || message.startsWith('CLUSTERDOWN') ? 2 : false;
     },
   };
 }

@@ -1,8 +1,14 @@
-import { Cluster, Redis, type RedisOptions } from 'ioredis';
+import { Cluster, Redis, type ClusterOptions, type RedisOptions } from 'ioredis';
 import type { Logger } from '../../core/logger.ts';
 import { accessOf, placeOf, type RedisAddress } from './address.ts';
 import { nameClient, type RedisClient } from './client.ts';
-import { oneOf, openCluster, type LocationOptions, type ServerOptions } from './cluster-client.ts';
+import {
+  masterOfKey,
+  oneOf,
+  openCluster,
+  type LocationOptions,
+  type ServerOptions,
+} from './cluster-client.ts';
 import { watchCluster, watchServer, type Watched } from './outages.ts';
 import { retryDelay } from './retry.ts';
 import { tlsOptions } from './tls.ts';
@@ -69,6 +75,31 @@ export function connectRedis(
   const cluster = openCluster(place, server, coalesceWrites);
   watchCluster(cluster, { where, role, ...options });
   return nameClient(cluster, where);
+}
+
+/**
+ * Opens a connection of role `consumer`, for a BullMQ worker of the queue that has `key`. BullMQ duplicates
+ * it for its blocking command; of a Cluster that becomes a connection to the one master that matters. The
+ * client of a whole Cluster is not for blocking: where a node is lost BullMQ ends it and begins it anew
+ * at once, which ioredis takes for two clients in one.
+ *
+ * @throws InvalidInputError as `connectRedis` does.
+ */
+export function connectConsumer(
+  address: RedisAddress,
+  key: string,
+  options: Pick<ConnectOptions, 'log'>,
+): RedisClient {
+  const client = connectRedis(address, 'consumer', options);
+  const place = placeOf(address);
+  if (place.kind !== 'cluster' || !(client instanceof Cluster)) return client;
+  const server = serverOptions(address, place, 'consumer', options.log);
+  const duplicate = (_: unknown, { redisOptions }: ClusterOptions = {}): Redis => {
+    const { connectionName } = redisOptions ?? {};
+    const named = connectionName === undefined ? {} : { connectionName };
+    return new Redis({ ...server, ...named, ...masterOfKey(client, key, place.nodes) });
+  };
+  return Object.assign(client, { duplicate });
 }
 
 /**

@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, jest, test } from '@jest/globals';
 import { makeChurn, say, type Churn } from '../support/churn.ts';
 import { eventually } from '../support/eventually.ts';
 import { openFleet, startPair, type Fleet } from '../support/fleet.ts';
@@ -18,6 +18,10 @@ import type { RedisServer } from './servers/server.ts';
 
 const PASSWORD = 'not-secret';
 const SERVICES = 6;
+/** Of what each process said, where a test fails. */
+const LINES = 60;
+
+jest.setTimeout(180_000);
 
 let dir: string;
 beforeAll(() => {
@@ -65,7 +69,12 @@ async function survive(
   // What changed until now, and what was enqueued just before the end and is lost: nothing makes those
   // keys dirty again but the rebuild.
   await churn.stop();
-  await churn.converged();
+  await churn.converged().catch((error: unknown) => {
+    for (const { pid, stdout } of [...fleet.watchers, ...fleet.workers]) {
+      say(`process ${pid} said last:\n${stdout().split('\n').slice(-LINES).join('\n')}`);
+    }
+    throw error;
+  });
   const rightMs = Math.round(performance.now() - from);
   say(`${what}: replaced after ${replacedMs} ms, slices right ${rightMs} ms after it ended`);
   await churn.change(20);

@@ -10,7 +10,7 @@ import { queuePrefix, type QueueName } from '../../../core/job.ts';
 import type { Logger } from '../../../core/logger.ts';
 import type { RedisAddress } from '../address.ts';
 import { isUsable, type RedisClient } from '../client.ts';
-import { connectRedis } from '../connect.ts';
+import { connectConsumer } from '../connect.ts';
 import { loadWorker } from './bullmq.ts';
 import { startClockGuard } from './clock-guard.ts';
 import type { Handle } from './disposition.ts';
@@ -83,7 +83,8 @@ const GRACE_MS = 1000;
 export function startConsumer(options: ConsumerOptions): Consumer {
   const { redisUrl, prefix, name, log, handle } = options;
   const bullmq = loadWorker();
-  const redis = connectRedis(redisUrl, 'consumer', { log });
+  const waiting = `${queuePrefix(prefix)}:${name}:wait`;
+  const redis = connectConsumer(redisUrl, waiting, { log });
   let progressAt = performance.now();
   const progress = (): void => {
     progressAt = performance.now();
@@ -113,7 +114,7 @@ export function startConsumer(options: ConsumerOptions): Consumer {
       return {
         ...runsOf(runner, now),
         lastProgressMs: now - progressAt,
-        connected: isUsable(redis, `${queuePrefix(prefix)}:${name}:wait`),
+        connected: isUsable(redis, waiting),
         paused: worker.isPaused(),
       };
     },

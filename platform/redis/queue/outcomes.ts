@@ -87,19 +87,26 @@ export async function readOutcome(
   options: { readonly timeoutMs: number; readonly signal?: AbortSignal },
 ): Promise<JobReport> {
   options.signal?.throwIfAborted();
-  const cut = (): void => redis.disconnect();
+  // Not by the end of the command alone: ioredis forgets what waits for a Cluster's first connection.
+  const over = Promise.withResolvers<'cut'>();
+  const cut = (): void => {
+    redis.disconnect();
+    over.resolve('cut');
+  };
   // A little later than the blocking command's own end, for a Redis that no longer answers.
   const timer = setTimeout(cut, options.timeoutMs + 250);
   options.signal?.addEventListener('abort', cut, { once: true });
   const progress = { retries: 0, reason: undefined as string | undefined };
+  const until = performance.now() + options.timeoutMs;
+  const following = followOutcome(redis, address, until, progress).catch((error: unknown) => {
+    // What ended it may be told in either order.
+    if (options.signal?.aborted === true || performance.now() >= until) return 'cut' as const;
+    throw new UnreachableError(`wait for job ${address.jobId}`, error);
+  });
   try {
-    return await followOutcome(redis, address, performance.now() + options.timeoutMs, progress);
-  } catch (error) {
+    const report = await Promise.race([following, over.promise]);
     options.signal?.throwIfAborted();
-    if (redis.status !== 'end') {
-      throw new UnreachableError(`wait for job ${address.jobId}`, error);
-    }
-    return pending(progress);
+    return report === 'cut' ? pending(progress) : report;
   } finally {
     clearTimeout(timer);
     options.signal?.removeEventListener('abort', cut);

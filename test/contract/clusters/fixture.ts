@@ -11,13 +11,18 @@ import {
   type ClusterViewWriter,
   type RemoteChange,
 } from '../../../platform/redis/clusters/cluster-view-writer.ts';
-import { changesChannel, clusterViewBase } from '../../../platform/redis/clusters/keys.ts';
+import {
+  changesChannel,
+  clusterViewBase,
+  servingKey,
+} from '../../../platform/redis/clusters/keys.ts';
 import { createClusterPurger, type ClusterPurger } from '../../../platform/redis/clusters/purge.ts';
 import type { RedisClient } from '../../../platform/redis/client.ts';
 import { eventually } from '../../support/eventually.ts';
 import { deleteInstall, keysOf, openRedis } from '../../support/redis.ts';
 
 export const CLUSTER = 'east';
+const PUBLISH = `return redis.call('PUBLISH', ARGV[1], ARGV[2])`;
 
 /** Views of one linked cluster on the shared Redis, under a prefix of their own. */
 export interface ClusterFixture {
@@ -69,7 +74,9 @@ export async function openClusterFixture(): Promise<ClusterFixture> {
       (await redis.smembers(`${base(generation)}of:${service}`)).toSorted(),
     told: async () => {
       const mark = randomUUID();
-      await redis.publish(changesChannel(prefix), JSON.stringify(mark));
+      const channel = changesChannel(prefix);
+      // By the master that told the changes: of two masters neither's messages come first.
+      await redis.eval(PUBLISH, 1, servingKey(prefix, CLUSTER), channel, JSON.stringify(mark));
       await eventually(() => {
         if (!messages.includes(mark)) throw new Error('the mark has not come through');
       });

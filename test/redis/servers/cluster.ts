@@ -59,7 +59,6 @@ function configOf(port: number, bus: number, password: string): string[] {
     `requirepass ${password}`,
     `masterauth ${password}`,
     'save ""',
-    'appendonly yes',
     'repl-diskless-sync-delay 0',
     'maxmemory-policy noeviction',
   ];

@@ -80,7 +80,6 @@ function configOf(port: number, password: string): string[] {
     `requirepass ${password}`,
     `masterauth ${password}`,
     'save ""',
-    'appendonly yes',
     'repl-diskless-sync-delay 0',
     'maxmemory-policy noeviction',
   ];

@@ -52,10 +52,12 @@ export async function startServer(options: ServerOptions): Promise<RedisServer> 
     retryStrategy: () => 20,
     maxRetriesPerRequest: null,
     enableReadyCheck: false,
+    // Rather than wait for one that is not started again.
+    commandTimeout: 2_000,
   });
   // Refused until it listens.
   admin.on('error', () => undefined);
-  await admin.ping();
+  await untilUp(admin);
   return {
     port,
     admin,
@@ -64,13 +66,17 @@ export async function startServer(options: ServerOptions): Promise<RedisServer> 
     thaw: () => void child.signal('SIGCONT'),
     restart: async () => {
       child = start();
-      await admin.ping();
+      await untilUp(admin);
     },
     stop: async () => {
       admin.disconnect();
       await child.stop(0);
     },
   };
+}
+
+async function untilUp(admin: Redis): Promise<void> {
+  await eventually(() => admin.ping());
 }
 
 /** A field of `INFO`, `CLUSTER INFO` and the like. */
