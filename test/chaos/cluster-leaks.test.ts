@@ -137,8 +137,11 @@ async function keys(): Promise<string[]> {
   return found.sort();
 }
 
+/** Sooner than idle connections end by themselves, which takes half a minute. */
 const nothingOpen = (): Promise<void> =>
-  eventually(() => expect([double.openWatches, double.openSockets]).toEqual([0, 0]), PATIENT);
+  eventually(() => expect([double.openWatches, double.openSockets]).toEqual([0, 0]), {
+    timeoutMs: 20_000,
+  });
 
 /** What is about a cluster of a cycle. */
 const traces = (texts: readonly string[]): string[] =>

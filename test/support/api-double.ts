@@ -68,6 +68,8 @@ export class ApiDouble {
     const listener = (request: IncomingMessage, response: ServerResponse): void =>
       this.#take(request, response);
     this.#server = this.#plain ? createServer(listener) : createTlsServer(FIRST, listener);
+    // As kube-apiserver does it leaves it to clients to end what is idle.
+    this.#server.keepAliveTimeout = 0;
     this.#server.on('connection', (socket: Socket) => {
       this.#sockets.add(socket);
       socket.on('close', () => this.#sockets.delete(socket));
