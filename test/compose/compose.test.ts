@@ -152,10 +152,18 @@ describe('docker-compose.yml', () => {
     expect(await can('tether-worker', 'watch')).toBe('no');
   });
 
-  it('answers look-ups on the port that Docker gave', async () => {
-    const response = await fetch(`http://${await project.address('lookup', 8080)}/v1/clusters`);
-
-    expect(response.status).toBe(200);
+  it('answers look-ups of a linked cluster on the port that Docker gave', async () => {
+    // Its own API server is as good as another one.
+    const link = ['link', '--name', 'other', '--kubeconfig', '/access/kubeconfig'];
+    await project.run(['run', '--rm', '-T', 'tether', ...link]);
+    const address = await project.address('lookup', 8080);
+    const path = '/v1/clusters/other/services/default/nginx-svc/endpoints';
+    await eventually(async () => {
+      const response = await fetch(`http://${address}${path}`);
+      const text = await response.text();
+      expect({ status: response.status, text }).toMatchObject({ status: 200 });
+      expect(SAMPLES.filter((ip) => text.includes(ip))).toEqual(SAMPLES);
+    });
   });
 
   it('leads nobody to Valkey or etcd who is not to write there', async () => {

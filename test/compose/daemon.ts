@@ -102,4 +102,6 @@ async function removeLeftovers(env: Readonly<Record<string, string>>): Promise<v
   if (ids.length > 0) await must('docker', ['rm', '-f', '-v', ...ids], { env });
   await must('docker', ['network', 'prune', '-f'], { env });
   await must('docker', ['volume', 'prune', '-f'], { env });
+  // Stages of builds: they make the next one fast, those of long ago only fill the disk.
+  await must('docker', ['image', 'prune', '-f', '--filter', 'until=48h'], { env });
 }
