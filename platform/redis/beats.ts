@@ -21,7 +21,7 @@ export interface Beats<T extends Beat> {
 /** Milliseconds from one word of a process to its next. */
 export const BEAT_EVERY_MS = 3_000;
 /** A process that was silent for longer is taken for dead, ms. */
-export const BEAT_SILENCE_MS = 10_000;
+const BEAT_SILENCE_MS = 10_000;
 /** An entry that is older is nobody's any more, ms. */
 const FORGOTTEN_AFTER_MS = 60_000;
 

@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { Redis } from 'ioredis';
+import type { RedisClient } from '../../platform/redis/client.ts';
 import { eventually } from '../support/eventually.ts';
 import { freshNamespace } from '../support/namespaces.ts';
 import { createService, createWorkload, setReady, slicesOf } from '../support/objects.ts';
 import { runTether, spawnTether, type TetherProcess } from '../support/processes.ts';
-import { fromRun } from '../support/run.ts';
+import { keysOf, openRedis } from '../support/redis.ts';
 
 /*
  * A namespace that is served no more, since --namespaces leaves it out: what Tether wrote there stays, and
@@ -14,7 +14,7 @@ const PREFIX = `left-${process.pid}`;
 const MANAGER = `left-${process.pid}`;
 const ENV = { TETHER_MANAGER: MANAGER, TETHER_REDIS_PREFIX: PREFIX };
 
-let redis: Redis;
+let redis: RedisClient;
 let inside: string;
 let outside: string;
 let tether: TetherProcess;
@@ -26,7 +26,7 @@ function start(namespaces: readonly string[], command = 'up'): TetherProcess {
 }
 
 beforeAll(async () => {
-  redis = new Redis(fromRun('redisUrl'));
+  redis = openRedis();
   [inside, outside] = [await freshNamespace('inside'), await freshNamespace('left')];
   for (const namespace of [inside, outside]) {
     await createService(namespace, 'web');
@@ -40,9 +40,7 @@ beforeAll(async () => {
   tether = start([inside]);
   await tether.untilLog(/"ready"/);
 });
-afterAll(async () => {
-  await redis.quit();
-});
+afterAll(() => redis.disconnect());
 
 async function metric(): Promise<string | undefined> {
   const [, url] = await tether.untilLog(/"url":"(http:[^"]+)"/);
@@ -79,7 +77,7 @@ describe('slices left in a namespace that is not served any more', () => {
       expect((await ours(inside))[0]?.endpoints?.[0]?.conditions?.ready).toBe(false);
     });
     expect(await ours(outside)).toEqual([before]);
-    expect(await redis.keys(`{${PREFIX}:${outside}}:*:t:*`)).toEqual([]);
+    expect(await keysOf(redis, `{${PREFIX}:${outside}}:*:t:*`)).toEqual([]);
   });
 
   it('are nobody’s concern while another watcher of the install serves their namespace', async () => {

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
-import { Redis } from 'ioredis';
+import type { RedisClient } from '../../platform/redis/client.ts';
 import { LABEL_MANAGED_BY, LABEL_SERVICE_NAME } from '../../core/names.ts';
 import { apiOk } from '../support/api.ts';
 import { startApiInterceptor, type ApiInterceptor } from '../support/api-interceptor.ts';
@@ -15,12 +15,12 @@ import {
   workloadPath,
 } from '../support/objects.ts';
 import { runTether, spawnTether, type TetherProcess } from '../support/processes.ts';
-import { fromRun } from '../support/run.ts';
+import { keysOf, openRedis } from '../support/redis.ts';
 
 const CRD =
   '/apis/apiextensions.k8s.io/v1/customresourcedefinitions/externalworkloads.workload.linkerd.io';
 
-let redis: Redis;
+let redis: RedisClient;
 let between: ApiInterceptor;
 let one: string;
 let other: string;
@@ -28,11 +28,11 @@ let other: string;
 let install: string;
 let tests = 0;
 beforeAll(async () => {
-  redis = new Redis(fromRun('redisUrl'));
+  redis = openRedis();
   between = await startApiInterceptor();
 });
 afterAll(async () => {
-  await redis.quit();
+  redis.disconnect();
   await between.close();
 });
 beforeEach(async () => {
@@ -67,7 +67,7 @@ const ours = (namespace: string) => slicesOf(namespace, 'web', install);
 const slicesAppear = (namespace: string): Promise<void> =>
   eventually(async () => expect(await ours(namespace)).toHaveLength(1));
 const keys = async (): Promise<number> => {
-  const found = await Promise.all([redis.keys(`{${install}}*`), redis.keys(`{${install}:*`)]);
+  const found = await Promise.all([keysOf(redis, `{${install}}*`), keysOf(redis, `{${install}:*`)]);
   return found.flat().length;
 };
 
@@ -136,8 +136,8 @@ describe('tether uninstall', () => {
       stdout: expect.stringContaining(': 1 removed'),
     });
     expect([await ours(one), await ours(other)]).toMatchObject([[{}], []]);
-    expect(await redis.keys(`{${install}:${other}}*`)).toEqual([]);
-    expect(await redis.keys(`{${install}:${one}}*`)).not.toEqual([]);
+    expect(await keysOf(redis, `{${install}:${other}}*`)).toEqual([]);
+    expect(await keysOf(redis, `{${install}:${one}}*`)).not.toEqual([]);
     // Nothing that still runs has been hurt.
     await createWorkload(one, 'vm-2', 'web', { ips: ['192.0.2.11'] });
     await eventually(async () => expect((await ours(one))[0]?.endpoints).toHaveLength(2));
