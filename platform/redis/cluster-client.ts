@@ -1,4 +1,4 @@
-import { Cluster, type Redis, type RedisOptions } from 'ioredis';
+import { Cluster, Redis, type RedisOptions } from 'ioredis';
 import { masterOf } from './client.ts';
 import { retryDelay } from './retry.ts';
 import type { ClusterPlace, Endpoint } from './url.ts';
@@ -17,6 +17,26 @@ const AGAIN_AFTER_MS = 100;
 /** … and so often: until whoever asked would have given up, or through a failover. */
 const MOST_TRIES = { failsFast: 16, waits: 100 } as const;
 
+/** What ioredis does at the end of a connection that stood. */
+interface Ending {
+  setStatus(status: 'end'): void;
+  flushQueue(error: Error): void;
+}
+
+/**
+ * ioredis' client, but for its end before it was connected: that one is told to nobody, and commands that
+ * wait for the connection would do so for ever, BullMQ's worker among them.
+ */
+class EndingCluster extends Cluster {
+  override disconnect(reconnect = false): void {
+    super.disconnect(reconnect);
+    if (reconnect || this.nodes().length > 0) return;
+    const ending = this as unknown as Ending;
+    ending.setStatus('end');
+    ending.flushQueue(new Error('Connection is closed.'));
+  }
+}
+
 /**
  * Opens a client of a Redis Cluster, with a connection to each of its masters.
  *
@@ -29,7 +49,7 @@ export function openCluster(
 ): Cluster {
   const { retryStrategy: _, reconnectOnError: __, enableOfflineQueue, ...options } = server;
   const waits = enableOfflineQueue !== false;
-  const cluster = new Cluster(
+  const cluster = new EndingCluster(
     nodes.map(({ host, port }) => ({ host, port })),
     {
       redisOptions: options,
@@ -104,21 +124,16 @@ export function oneOf(nodes: readonly Endpoint[]): LocationOptions {
 }
 
 /**
- * Options of a connection that goes to the master which has a key, wherever that is by then: as a refused
- * command says, else as the Cluster's client knows, at first to any node.
+ * Makes a connection to the master that has a key, wherever that is by then: as a refused command says, else
+ * as the Cluster's client knows, for which the first attempt waits.
  */
-export function masterOfKey(
-  cluster: Cluster,
-  key: string,
-  nodes: readonly Endpoint[],
-): LocationOptions {
+export function openMaster(cluster: Cluster, key: string, server: ServerOptions): Redis {
   let told: LocationOptions | undefined;
-  return {
-    ...endpoint(nodes, 0),
+  const redis = new Redis({
+    ...server,
+    lazyConnect: true,
     retryStrategy(this: RedisOptions, attempt: number) {
-      const { host, port } = masterOf(cluster, key)?.options ?? {};
-      const known = host === undefined || port === undefined ? undefined : { host, port };
-      Object.assign(this, told ?? known ?? endpoint(nodes, attempt));
+      Object.assign(this, told ?? locationOf(cluster, key));
       told = undefined;
       return retryDelay(attempt);
     },
@@ -128,7 +143,29 @@ export function masterOfKey(
       // 2: the refused command is sent again.
       return host !== undefined || message.startsWith('CLUSTERDOWN') ? 2 : false;
     },
+  });
+  const connect = redis.connect.bind(redis);
+  redis.connect = async () => {
+    if (redis.status === 'wait') {
+      await untilStarted(cluster);
+      Object.assign(redis.options, locationOf(cluster, key));
+    }
+    return connect();
   };
+  return redis;
+}
+
+function locationOf(cluster: Cluster, key: string): LocationOptions {
+  const { host, port } = masterOf(cluster, key)?.options ?? {};
+  return host === undefined || port === undefined ? {} : { host, port };
+}
+
+/** Until it is ready for the first time, or was ended before. */
+function untilStarted(cluster: Cluster): Promise<void> {
+  if (cluster.status === 'ready' || cluster.status === 'end') return Promise.resolve();
+  return new Promise((resolve) => {
+    for (const event of ['ready', 'end']) cluster.once(event, resolve);
+  });
 }
 
 function endpoint(nodes: readonly Endpoint[], at: number): LocationOptions {

@@ -3,7 +3,7 @@ import type { Logger } from '../../core/logger.ts';
 import { accessOf, placeOf, type RedisAddress } from './address.ts';
 import { nameClient, type RedisClient } from './client.ts';
 import {
-  masterOfKey,
+  openMaster,
   oneOf,
   openCluster,
   type LocationOptions,
@@ -97,7 +97,7 @@ export function connectConsumer(
   const duplicate = (_: unknown, { redisOptions }: ClusterOptions = {}): Redis => {
     const { connectionName } = redisOptions ?? {};
     const named = connectionName === undefined ? {} : { connectionName };
-    return new Redis({ ...server, ...named, ...masterOfKey(client, key, place.nodes) });
+    return openMaster(client, key, { ...server, ...named });
   };
   return Object.assign(client, { duplicate });
 }
