@@ -141,14 +141,11 @@ describe('what is no cluster Secret', () => {
     const elsewhere = await freshNamespace('cs-elsewhere');
     await putSecret({ namespace: elsewhere, name: 'lost', kubeconfig: right() });
     const args = roleArgs(`${rig.prefix}-elsewhere`, rig.ns);
-    const watcher = spawnTether([
-      'watcher',
-      '--namespaces',
-      rig.ns,
-      '--resync-seconds',
-      '1',
-      ...args,
-    ]);
+    // Its own account could not see that one.
+    const watcher = spawnTether(
+      ['watcher', '--namespaces', rig.ns, '--resync-seconds', '1', ...args],
+      { env: { KUBECONFIG: fromRun('kubeconfig') } },
+    );
     const line = new RegExp(
       `Secret ${elsewhere}/lost has the label .* live in the namespace ${rig.ns}`,
     );
