@@ -1,4 +1,6 @@
 import { randomUUID } from 'node:crypto';
+import { connect, type Socket } from 'node:net';
+import { createInterface } from 'node:readline';
 import type { Redis } from 'ioredis';
 import { primariesOf } from '../../platform/redis/client.ts';
 import { loadScript } from '../../platform/redis/scripts.ts';
@@ -47,26 +49,61 @@ export async function watchLocks(prefix: string): Promise<LockWatch> {
   const primaries = primariesOf(client);
   const runs = new Map<string, Run>();
   const echoes = new Set<string>();
-  const monitors = await Promise.all(
-    primaries.map(async (primary) => {
-      const monitor = await primary.monitor();
-      monitor.on('monitor', (time: string, args: string[]) => {
-        if (args[0]?.toLowerCase() === 'echo') echoes.add(args[1] ?? '');
-        else note(runs, prefix, Number(time) * 1_000, args);
-      });
-      return monitor;
-    }),
-  );
+  const hear = (time: number, args: readonly string[]): void => {
+    if (args[0]?.toLowerCase() === 'echo') echoes.add(args[1] ?? '');
+    else note(runs, prefix, time, args);
+  };
+  const monitors = await Promise.all(primaries.map((primary) => monitor(primary, hear)));
   return {
     report: async () => {
       await Promise.all(primaries.map((primary) => caughtUp(primary, echoes)));
       return reportOf([...runs.values()]);
     },
     end: async () => {
-      for (const monitor of monitors) monitor.disconnect();
+      for (const socket of monitors) socket.destroy();
       client.disconnect();
     },
   };
+}
+
+/** How many arguments of a command are of interest. */
+const ARGUMENTS = 6;
+
+/**
+ * Hears of every command, by a connection of its own. Not by ioredis: it takes what comes in one piece with
+ * the answer to MONITOR for answers to nothing.
+ *
+ * @param hear is given the time, ms, and the first arguments.
+ */
+function monitor(
+  { options }: Redis,
+  hear: (time: number, args: readonly string[]) => void,
+): Promise<Socket> {
+  const { host, port = 6379, username, password } = options;
+  const socket = connect(port, host ?? '127.0.0.1');
+  // ioredis has null for what was not given.
+  const auth = password ? `AUTH ${username ?? 'default'} ${password}\r\n` : '';
+  socket.write(`${auth}MONITOR\r\n`);
+  const lines = createInterface({ input: socket });
+  return new Promise((resolve, reject) => {
+    socket.on('error', reject);
+    let answers = auth === '' ? 1 : 2;
+    lines.on('line', (line) => {
+      const [, time] = /^\+(\d+\.\d+) \[/.exec(line) ?? [];
+      if (time !== undefined) hear(Number(time) * 1_000, argumentsOf(line));
+      else if (line !== '+OK') reject(new Error(`MONITOR: ${line}`));
+      else if ((answers -= 1) === 0) resolve(socket);
+    });
+  });
+}
+
+function argumentsOf(line: string): string[] {
+  const found: string[] = [];
+  for (const [, text = ''] of line.matchAll(/"((?:[^"\\]|\\.)*)"/g)) {
+    found.push(text);
+    if (found.length === ARGUMENTS) break;
+  }
+  return found;
 }
 
 async function caughtUp(primary: Redis, echoes: ReadonlySet<string>): Promise<void> {
