@@ -6,6 +6,7 @@ import {
   createClusterViewReader,
   type ServiceReading,
 } from '../../platform/redis/clusters/cluster-view-reader.ts';
+import { membersKey } from '../../platform/redis/clusters/keys.ts';
 import {
   createClusterRegistry,
   type ClusterRegistry,
@@ -65,6 +66,17 @@ afterEach(async () => {
 });
 
 const startWatcher = () => fleet.start('watcher', { args: options });
+
+/** Waits until so many watchers know of one another, so that each cluster is from the start where it belongs. */
+async function untilShared(count: number): Promise<void> {
+  const key = membersKey(fleet.prefix);
+  const since = await eventually(async () => {
+    expect(await redis.zcard(key)).toBe(count);
+    return registry.now();
+  });
+  // A beat gives the members: one of each after all had come.
+  await eventually(async () => expect(await redis.zcount(key, `(${since}`, '+inf')).toBe(count));
+}
 
 interface Way {
   /** Another port of the loopback than the API server's own. */
@@ -352,6 +364,7 @@ describe('a watcher that is killed', () => {
   it('is replaced by another, and no answer goes away meanwhile', async () => {
     const [east = ''] = remotes;
     await Promise.all([startWatcher(), startWatcher()]);
+    await untilShared(2);
     await putWeb(east, 'web-1', [at('10.1.0.1')]);
     await link('east', east);
     await ipsBecome('east', ['10.1.0.1']);
