@@ -202,6 +202,6 @@ export function describePlace(place: RedisPlace): string {
   }
 }
 
-export function describeEndpoint({ host, port }: Endpoint): string {
+function describeEndpoint({ host, port }: Endpoint): string {
   return `${host}:${port}`;
 }

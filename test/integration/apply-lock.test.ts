@@ -9,6 +9,7 @@ import {
   workloadPath,
 } from '../support/objects.ts';
 import { reconcileRig } from '../support/reconcile-rig.ts';
+import { keysOf } from '../support/redis.ts';
 
 const rig = reconcileRig();
 
@@ -141,6 +142,6 @@ describe('the process is being stopped', () => {
 });
 
 async function lockName(): Promise<string> {
-  const [name] = await rig.redis.keys(`*${rig.prefix}:${rig.ns}}:lock:web`);
+  const [name] = await keysOf(rig.redis, `*${rig.prefix}:${rig.ns}}:lock:web`);
   return name ?? '';
 }

@@ -4,6 +4,7 @@ import { clusterRig } from '../support/cluster-rig.ts';
 import { kubeconfigOf, partsOfFile } from '../support/cluster-secrets.ts';
 import { eventually } from '../support/eventually.ts';
 import { runTether } from '../support/processes.ts';
+import { keysOf } from '../support/redis.ts';
 import { fromRun } from '../support/run.ts';
 
 /* What people see of cluster Secrets: commands, Events, metrics; and that no credential is in any of it. */
@@ -147,7 +148,7 @@ it('no credential is in a log line, in Redis, an Event or a metric', async () =>
 
 /** All values under the prefix as text. */
 async function dumpOf(): Promise<string> {
-  const keys = await rig.redis.keys(`{${rig.prefix}}*`);
+  const keys = await keysOf(rig.redis, `{${rig.prefix}}*`);
   expect(keys.length).toBeGreaterThan(3);
   const values = await Promise.all(keys.map((key) => rig.redis.dumpBuffer(key)));
   const hashes = await Promise.all(

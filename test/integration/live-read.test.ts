@@ -11,6 +11,7 @@ import {
   workloadPath,
 } from '../support/objects.ts';
 import { reconcileRig } from '../support/reconcile-rig.ts';
+import { keysOf } from '../support/redis.ts';
 
 const rig = reconcileRig();
 
@@ -50,7 +51,7 @@ describe('without a view', () => {
     await rig.run('web');
     await setReady(rig.ns, 'a', false);
     // The marks ran out, as they do 10 s after the last watcher died.
-    const marks = await rig.redis.keys(`*${rig.prefix}:${rig.ns}}:*:m:*`);
+    const marks = await keysOf(rig.redis, `*${rig.prefix}:${rig.ns}}:*:m:*`);
     expect(marks).toHaveLength(3);
     await rig.redis.del(marks[0] ?? '');
     expect(await rig.run('web')).toMatchObject({ kind: 'done', result: { read: 'live' } });
