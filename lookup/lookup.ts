@@ -1,5 +1,6 @@
 import type { ServerResponse } from 'node:http';
-import type { Redis } from 'ioredis';
+import type { RedisAddress } from '../platform/redis/address.ts';
+import type { RedisClient } from '../platform/redis/client.ts';
 import type { Logger } from '../core/logger.ts';
 import { openChangeFeed, type ChangeFeedListener } from '../platform/redis/clusters/change-feed.ts';
 import { createClusterViewReader } from '../platform/redis/clusters/cluster-view-reader.ts';
@@ -28,8 +29,8 @@ import { Targets } from './targets.ts';
 
 export interface LookupOptions {
   /** Fails at once while Redis is away. */
-  readonly redis: Redis;
-  readonly redisUrl: string;
+  readonly redis: RedisClient;
+  readonly redisUrl: RedisAddress;
   readonly prefix: string;
   readonly log: Logger;
   readonly metrics: Pick<LookupMetrics, 'cached' | 'delivered' | 'slowReader'>;
