@@ -32,11 +32,7 @@ export const CLUSTERS: readonly OptionName[] = [
   'clustersAllowInsecureTls',
   'clustersAllowHosts',
 ];
-const REMOTE: readonly OptionName[] = [
-  'clustersAllowFqdn',
-  'clustersMaxObjects',
-  'clusterOwners',
-];
+const REMOTE: readonly OptionName[] = ['clustersAllowFqdn', 'clustersMaxObjects', 'clusterOwners'];
 export const WATCHER: readonly OptionName[] = [
   ...FILTER,
   'resyncMs',

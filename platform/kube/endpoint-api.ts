@@ -22,11 +22,7 @@ export interface EndpointApi {
     signal: AbortSignal,
   ): Promise<WorkloadRecord[]>;
   /** Those of the Service that are ours, or to be taken over. */
-  listSlices(
-    key: ObjectKey,
-    managers: SliceManagers,
-    signal: AbortSignal,
-  ): Promise<SliceRecord[]>;
+  listSlices(key: ObjectKey, managers: SliceManagers, signal: AbortSignal): Promise<SliceRecord[]>;
   createSlice(
     namespace: string,
     name: string,

@@ -11,7 +11,7 @@ const PACKAGES = {
 };
 
 /** What ends a run that cannot be had on this machine: automake's code for a test that was skipped. */
-export const NOT_HERE = 77;
+const NOT_HERE = 77;
 
 /** Sees to Docker and compose: what runs here, else what it takes to start a Docker of our own. */
 export async function ensureDocker() {
