@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
-import { describe, expect, it } from '@jest/globals';
+import { afterEach, describe, expect, it } from '@jest/globals';
 import { eventually } from '../support/eventually.ts';
 import { spawnTether } from '../support/processes.ts';
 import { fromRun } from '../support/run.ts';
@@ -9,6 +9,10 @@ import { fromRun } from '../support/run.ts';
 const BIN = join(import.meta.dirname, '../../cli/bin.js');
 /** Another install on the same Redis, so that no other test shows up in its status. */
 const WATCH = ['status', '--watch', '--redis-prefix', `status-watch-${process.pid}`];
+
+/** Ends what a test that failed has left. */
+const after: (() => void)[] = [];
+afterEach(() => after.splice(0).forEach((end) => end()));
 
 describe('where its output is no terminal', () => {
   it('prints one JSON document a line with -o json, until it is told to stop', async () => {
@@ -42,6 +46,7 @@ it('has a page of its own on a terminal, which q takes away again', async () => 
   });
   let seen = '';
   child.stdout.on('data', (chunk: Buffer) => (seen += chunk.toString()));
+  after.push(() => child.kill('SIGKILL'));
   const ended = once(child, 'exit');
   await eventually(() => expect(seen.split('\u001b[H').length).toBeGreaterThan(2));
   expect(seen).toMatch(/^.*QUEUE +WAITING /m);
