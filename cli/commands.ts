@@ -133,7 +133,7 @@ export const COMMANDS: readonly Command[] = [
     name: 'status',
     summary: 'queue, stuck keys, watchers, linked clusters, and who else writes EndpointSlices',
     args: [],
-    flags: [output],
+    flags: [{ flags: '-w, --watch', help: 'look again every second, until q or Ctrl-C' }, output],
     settings: [...REDIS, ...KUBE, 'manager'],
     load: () => import('./commands/status.ts'),
   },

@@ -44,14 +44,14 @@ export interface StatusReport {
 const REFUSED_SHOWN = 10;
 
 /**
- * Collects the status from Redis and the API server. What only the latter knows is left out, with the
- * reason, when it cannot be asked.
+ * Collects the status from Redis, and with `readOthers` (such as `readCluster`) what the API server alone
+ * knows.
  */
 export async function collectStatus(
   config: Config,
   redis: RedisClient,
   log: Logger,
-  signal: AbortSignal,
+  readOthers: (filters: Filters) => Promise<ClusterPart>,
 ): Promise<StatusReport> {
   const prefix = config.redisPrefix;
   const queues = QUEUE_NAMES.map((name) => ({
@@ -71,7 +71,7 @@ export async function collectStatus(
       watching,
       waitingBeats(redis, prefix).live(),
       createClusterRegistry(redis, prefix).snapshot(),
-      readCluster(config, watching, signal),
+      watching.then((all) => readOthers(all.map(({ filter }) => filter))),
     ]);
     return {
       queues: Object.fromEntries(counts) as Record<QueueName, QueueCounts>,
@@ -103,15 +103,17 @@ async function readStuck(redis: RedisClient, prefix: string): Promise<StatusRepo
   );
 }
 
-type ClusterPart = Pick<StatusReport, 'otherManagers' | 'leftBehind' | 'otherManagersError'>;
+/** Which namespaces each watcher serves. */
+export type Filters = readonly WatcherBeat['filter'][];
 
-/** What the API server alone knows. */
-async function readCluster(
+export type ClusterPart = Pick<StatusReport, 'otherManagers' | 'leftBehind' | 'otherManagersError'>;
+
+/** What the API server alone knows; left out, with the reason, when it cannot be asked. */
+export async function readCluster(
   config: Config,
-  watching: Promise<readonly WatcherBeat[]>,
+  filters: Filters,
   signal: AbortSignal,
 ): Promise<ClusterPart> {
-  const filters = (await watching).map(({ filter }) => filter);
   const { manager: ours } = config;
   try {
     const [found, leftBehind] = await withKube(config, (client) =>

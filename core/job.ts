@@ -3,7 +3,7 @@ import { formatKey, parseKey, type ObjectKey } from './object-key.ts';
 
 /*
  * The queue as a public contract (docs/queue.md): anyone with a BullMQ client may add a job named
- * `reconcile`, with data `{ key, reason?, at? }`, to one of these queues under the prefix
+ * `reconcile`, with data `{ key, reason?, at?, trace? }`, to one of these queues under the prefix
  * `{<redis prefix>}`. The braces are a Redis Cluster hash tag: a queue lives on one slot.
  */
 export type QueueName = 'service' | 'cluster';
@@ -23,6 +23,8 @@ export interface ReconcileJob {
   readonly reason?: string;
   /** When the change was seen, in ms since 1970; drives the end-to-end latency metric. */
   readonly at?: number;
+  /** W3C `traceparent` of the step that added it, where traces are on (docs/traces.md). */
+  readonly trace?: string;
 }
 
 /** A job's data as it is stored. */
@@ -30,14 +32,18 @@ export interface JobData {
   readonly key: string;
   readonly reason?: string;
   readonly at?: number;
+  readonly trace?: string;
 }
 
 export const MAX_REASON_LENGTH = 1000;
 /** A namespace (63), a slash and a name (253). */
 const MAX_KEY_LENGTH = 317;
+/** Version 00 of https://www.w3.org/TR/trace-context/#traceparent-header: 55 characters, no all-zero id. */
+const TRACEPARENT = /^00-(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}$/;
 /** The last moment that a JavaScript Date can hold. */
 const MAX_TIME_MS = 8.64e15;
 const SHOWN = 80;
+const FIELDS: ReadonlySet<string> = new Set<keyof JobData>(['key', 'reason', 'at', 'trace']);
 
 /**
  * Checks what was read from the queue. Anyone may have put it there, so nothing about it is taken
@@ -60,11 +66,12 @@ export function parseJob(name: string, data: unknown): ReconcileJob {
     throw new InvalidInputError('data', `data must be an object with a key, not ${kindOf(data)}`);
   }
   refuseUnknownFields(data);
-  const { key, reason, at } = data as { key?: unknown; reason?: unknown; at?: unknown };
+  const { key, reason, at, trace } = data as Partial<Record<keyof JobData, unknown>>;
   return {
     key: checkKey(key),
     ...(reason === undefined ? {} : { reason: checkReason(reason) }),
     ...(at === undefined ? {} : { at: checkTime(at) }),
+    ...(trace === undefined ? {} : { trace: checkTrace(trace) }),
   };
 }
 
@@ -81,10 +88,10 @@ export function jobData(job: ReconcileJob): JobData {
 
 function refuseUnknownFields(data: object): void {
   for (const field in data) {
-    if (field === 'key' || field === 'reason' || field === 'at') continue;
+    if (FIELDS.has(field)) continue;
     throw new InvalidInputError(
       field.slice(0, SHOWN),
-      `data has an unknown field ${quote(field)}: only key, reason and at belong in a job`,
+      `data has an unknown field ${quote(field)}: only key, reason, at and trace belong in a job`,
     );
   }
 }
@@ -122,6 +129,11 @@ function checkTime(at: unknown): number {
   if (typeof at === 'number' && at >= 0 && at <= MAX_TIME_MS) return at;
   const what = typeof at === 'number' ? String(at) : kindOf(at);
   throw new InvalidInputError('at', `at must be a time in ms since 1970, not ${what}`);
+}
+
+function checkTrace(trace: unknown): string {
+  if (typeof trace === 'string' && TRACEPARENT.test(trace)) return trace;
+  throw new InvalidInputError('trace', `trace must be a W3C traceparent, not ${kindOf(trace)}`);
 }
 
 function kindOf(value: unknown): string {

@@ -61,8 +61,9 @@ async function runJob(
   if (isFailure(outcome)) metrics.retried();
   if (outcome.kind !== 'decided' || outcome.againMs === null) return toDisposition(job, outcome);
   if (job.class === 'event') {
-    const { againMs, decision } = outcome;
-    return { kind: 'later', delayMs: againMs, reason: decision.reason };
+    const { againMs: delayMs, decision } = outcome;
+    const { reason, attempts: failures } = decision;
+    return { kind: 'later', delayMs, reason, ...(isFailure(outcome) ? { failures } : {}) };
   }
   await reconcile.enqueue([job.key], 'to be tried again');
   return toDisposition(job, outcome);
@@ -87,7 +88,12 @@ function toDisposition(job: ConsumedJob, outcome: ClusterOutcome): Disposition {
       return { kind: 'complete', result };
     }
     case 'retry':
-      return { kind: 'later', delayMs: outcome.afterMs, reason: outcome.reason };
+      return {
+        kind: 'later',
+        delayMs: outcome.afterMs,
+        reason: outcome.reason,
+        ...(outcome.failure ? { failures: 1 } : {}),
+      };
     default:
       return assertNever(outcome);
   }

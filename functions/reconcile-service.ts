@@ -24,6 +24,8 @@ export interface ReconcileDeps {
   readonly random: () => number;
   /** A token that nobody else has. */
   readonly token: () => string;
+  /** Runs around each plan, for traces. */
+  readonly aroundPlan?: <P extends SlicePlan>(plan: () => P) => P;
   /** Tells an outage of the API server from a failure of the key. Without it all failures are the key's. */
   readonly outages?: OutageWatch;
 }
@@ -230,15 +232,18 @@ class Run {
   }
 
   #plan(world: World): SlicePlan {
-    const plan = planSlices({
-      key: this.#key,
-      service: world.service,
-      workloads: world.workloads,
-      slices: world.slices,
-      takenNames: [...this.#taken],
-      triggerTime: this.#triggerTime,
-      options: this.#deps.plan,
-    });
+    const { aroundPlan, plan: options } = this.#deps;
+    const make = (): SlicePlan =>
+      planSlices({
+        key: this.#key,
+        service: world.service,
+        workloads: world.workloads,
+        slices: world.slices,
+        takenNames: [...this.#taken],
+        triggerTime: this.#triggerTime,
+        options,
+      });
+    const plan = aroundPlan === undefined ? make() : aroundPlan(make);
     this.#deps.report.leftOut(this.#key, plan.leftOut);
     return plan;
   }

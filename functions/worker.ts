@@ -66,8 +66,10 @@ function toDisposition(outcome: Outcome): Disposition {
   switch (outcome.kind) {
     case 'done':
       return { kind: 'complete', result: outcome.result };
-    case 'retry':
-      return { kind: 'later', delayMs: outcome.afterMs ?? 0, reason: outcome.reason };
+    case 'retry': {
+      const { afterMs = 0, reason, failure, failures = 1 } = outcome;
+      return { kind: 'later', delayMs: afterMs, reason, ...(failure ? { failures } : {}) };
+    }
     case 'terminal':
       return { kind: 'reject', error: outcome.error };
     default:

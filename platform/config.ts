@@ -5,6 +5,7 @@ import type { OptionSpec } from './config/option-spec.ts';
 import { OPTIONS, type OptionName } from './config/options.ts';
 import { redisAddress, redisConflict } from './config/redis-options.ts';
 import type { RedisAddress } from './redis/address.ts';
+import { OTEL_VARIABLES, type OtelEnv } from './telemetry/tracing/settings.ts';
 
 /*
  * The only reader of the environment. Options go through three steps: given (a flag, else a TETHER_*
@@ -39,6 +40,8 @@ export interface Config extends Omit<Checked, 'httpHost' | 'functionAddr'> {
     readonly KUBERNETES_SERVICE_HOST?: string | undefined;
     readonly KUBERNETES_SERVICE_PORT?: string | undefined;
   };
+  /** What says whether there are traces; for `traceSettings`. */
+  readonly otelEnv: OtelEnv;
   /** Whether log lines and output may be coloured (https://no-color.org). */
   readonly colour: boolean;
 }
@@ -188,6 +191,9 @@ function complete(checked: Checked, env: Environment): Config {
       KUBERNETES_SERVICE_HOST: env['KUBERNETES_SERVICE_HOST'],
       KUBERNETES_SERVICE_PORT: env['KUBERNETES_SERVICE_PORT'],
     },
+    otelEnv: Object.fromEntries(
+      OTEL_VARIABLES.flatMap((name) => (env[name] === undefined ? [] : [[name, env[name]]])),
+    ),
     colour: !env['NO_COLOR'],
   };
 }

@@ -4,18 +4,27 @@ import { createLogger } from '../../platform/telemetry/logger.ts';
 import type { ClusterDescription } from '../../core/cluster.ts';
 import type { CommandInput, Io } from '../command.ts';
 import { leftBehindText } from '../left-behind-report.ts';
-import { collectStatus, type StatusReport } from '../status-report.ts';
+import { collectStatus, readCluster, type Filters, type StatusReport } from '../status-report.ts';
+import { watchReports } from '../status-live.ts';
 import { duration, plural, textTable } from '../text-table.ts';
 
-/** `status`: what waits, what is stuck, who watches, and who else writes; exit code 0 whatever it says. */
+/**
+ * `status`: what waits, what is stuck, who watches, and who else writes; exit code 0 whatever it says. With
+ * `--watch` again every second, until it is stopped: a page on a terminal, else one report after the other.
+ */
 export async function run({ config, flags }: CommandInput, io: Io): Promise<number> {
-  // What the connections have to say is in the error or the report.
-  const log = await createLogger({ level: 'error', format: 'auto', fd: 2, colour: config.colour });
+  const watching = flags['watch'] === true;
+  // What the connections have to say is in the error or the report, and would spoil a page.
+  const level = watching ? 'silent' : 'error';
+  const log = await createLogger({ level, format: 'auto', fd: 2, colour: config.colour });
   const redis = connectRedis(resolveRedisUrl(config), 'producer', { log });
   try {
     await checkRedis(redis, { log });
-    const report = await collectStatus(config, redis, log, io.signal);
     const json = flags['output'] === 'json';
+    if (watching)
+      return await watchReports({ config, redis, log, json, describe: describeStatus }, io);
+    const ask = (filters: Filters) => readCluster(config, filters, io.signal);
+    const report = await collectStatus(config, redis, log, ask);
     io.out(json ? JSON.stringify(report, null, 2) : describeStatus(report));
     return 0;
   } finally {

@@ -2,6 +2,7 @@ import { claimTurn } from '../../platform/redis/claims.ts';
 import { createClusterRegistry } from '../../platform/redis/clusters/registry.ts';
 import { openQueue } from '../../platform/redis/queue/work-queue.ts';
 import { createClusterTransitions } from '../../platform/telemetry/cluster-transitions.ts';
+import { traceAdds } from '../../platform/telemetry/tracing/traced-queue.ts';
 import { keepResyncing } from '../../watcher/resync.ts';
 import { SecretWatcher } from '../../watcher/secret-watcher.ts';
 import { countAdds } from './counted-queue.ts';
@@ -19,7 +20,7 @@ export function startClusterSecrets(runtime: Runtime): { stop(): Promise<void> }
   const prefix = config.redisPrefix;
   const ending = new AbortController();
   const opened = openQueue({ name: 'cluster', prefix, log, redis });
-  const queue = countAdds(opened, metrics.clusterQueue);
+  const queue = traceAdds(countAdds(opened, metrics.clusterQueue), 'cluster', runtime.tracer);
   const registry = createClusterRegistry(redis, prefix);
   const watcher = new SecretWatcher({
     client,

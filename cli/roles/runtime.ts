@@ -5,6 +5,7 @@ import type { RedisClient } from '../../platform/redis/client.ts';
 import { QUEUE_NAMES } from '../../core/job.ts';
 import type { Config } from '../../platform/config.ts';
 import { createKubeClient, type KubeClient } from '../../platform/kube/client.ts';
+import type { ClientObserver } from '../../platform/kube/observe.ts';
 import { createEventSink, type EventSink } from '../../platform/kube/events.ts';
 import { loadKubeConfig, type KubeAccess } from '../../platform/kube/kubeconfig.ts';
 import { checkRedis, connectRedis } from '../../platform/redis/connect.ts';
@@ -17,10 +18,13 @@ import { readNoEviction } from '../../platform/redis/eviction.ts';
 import { openQueue, type WorkQueue } from '../../platform/redis/queue/work-queue.ts';
 import { createStuckKeys, type StuckKeys } from '../../platform/redis/stuck.ts';
 import { createLogger, type OwnedLogger } from '../../platform/telemetry/logger.ts';
+import { traceRequests } from '../../platform/telemetry/tracing/traced-steps.ts';
+import type { Tracer } from '../../platform/telemetry/tracing/tracer.ts';
 import { createMetrics, type Metrics, type SharedState } from '../../platform/telemetry/metrics.ts';
 import { kubeOptions } from './clients.ts';
 import { readClusterUid } from './cluster-uid.ts';
 import { serveRoles, type Role } from './serve.ts';
+import { openTracer } from './tracer.ts';
 import { startWritesRole } from './writes-role.ts';
 
 export type { Role } from './serve.ts';
@@ -42,6 +46,8 @@ export interface Runtime {
   readonly log: OwnedLogger;
   readonly metrics: Metrics;
   readonly events: EventSink;
+  /** Undefined unless traces are on. */
+  readonly tracer: Tracer | undefined;
   /** Unique for this process. */
   readonly id: string;
   readonly signal: AbortSignal;
@@ -64,13 +70,10 @@ export async function runRoles(options: RunOptions): Promise<void> {
   const { logLevel: level, logFormat: format, colour } = config;
   const log = await createLogger({ level, format, colour, base: { role: options.name }, fd: 1 });
   const metrics = createMetrics();
+  const id = `${hostname()}-${process.pid}-${randomUUID().slice(0, 8)}`;
+  const tracer = await openTracer({ config, role: options.name, id, log });
   const access = await loadKubeConfig(kubeOptions(config));
-  const connections = Math.max(32, config.concurrency + 8);
-  const client = createKubeClient(access, {
-    connections,
-    timeoutMs: config.requestTimeoutMs,
-    observe: metrics.api,
-  });
+  const client = createClient(config, access, { ...metrics.api, ...traceRequests(tracer) });
   const back: (() => void)[] = [];
   const onReconnect = (): void => back.forEach((listener) => listener());
   const redis = connectRedis(redisUrl, 'producer', { log, onReconnect });
@@ -81,7 +84,6 @@ export async function runRoles(options: RunOptions): Promise<void> {
     );
     const { onEvent: observe } = metrics;
     const events = createEventSink({ client, component: config.manager, log, observe });
-    const id = `${hostname()}-${process.pid}-${randomUUID().slice(0, 8)}`;
     const onRedisBack = (listener: () => void): void => void back.push(listener);
     const queue = openQueue({ name: 'service', prefix: config.redisPrefix, log, redis });
     const stuck = createStuckKeys(redis, config.redisPrefix);
@@ -89,15 +91,21 @@ export async function runRoles(options: RunOptions): Promise<void> {
     const waiting = (): Promise<Waiting> => readWaiting(redis, config.redisPrefix);
     metrics.shareFrom(() => readShared(redis, waiting, stuck, clusters));
     const shared = { config, redisUrl, redis, queue, stuck, client, access, clusterUid };
-    const runtime = { ...shared, log, metrics, events, id, signal, onRedisBack };
+    const runtime = { ...shared, log, metrics, events, tracer, id, signal, onRedisBack };
     const start = async () => [...(await options.start(runtime)), startWritesRole(runtime)];
     await serveRoles(runtime, start);
     await queue.close();
   } finally {
     await client.close();
     redis.disconnect();
+    await tracer?.close();
     log.flush();
   }
+}
+
+function createClient(config: Config, access: KubeAccess, observe: ClientObserver): KubeClient {
+  const connections = Math.max(32, config.concurrency + 8);
+  return createKubeClient(access, { connections, timeoutMs: config.requestTimeoutMs, observe });
 }
 
 type Waiting = Pick<SharedState, 'depth' | 'oldestMs'>;

@@ -7,6 +7,7 @@ import type { WorkQueue } from '../../platform/redis/queue/work-queue.ts';
 import { createIdentityStore } from '../../platform/redis/view/identity.ts';
 import { createViewWriter } from '../../platform/redis/view/view-writer.ts';
 import { flagCheck, freshnessCheck, type Check } from '../../platform/telemetry/health.ts';
+import { traceAdds } from '../../platform/telemetry/tracing/traced-queue.ts';
 import type { LocalDiscovery } from '../../watcher/clusters/local-discovery.ts';
 import { LocalWatcher, type WatchReport } from '../../watcher/local-watcher.ts';
 import { keepResyncing } from '../../watcher/resync.ts';
@@ -26,7 +27,8 @@ import { startWatcherLife } from './watcher-beats.ts';
 export async function startWatcherRole(runtime: Runtime): Promise<Role> {
   const { config } = runtime;
   const ending = new AbortController();
-  const queue = countAdds(runtime.queue, runtime.metrics.queue);
+  const counted = countAdds(runtime.queue, runtime.metrics.queue);
+  const queue = traceAdds(counted, 'service', runtime.tracer);
   const discovery = createLocalDiscovery(config);
   const watcher = await openWatcher(runtime, queue, discovery);
   const life = startWatcherLife(runtime, watcher, queue);

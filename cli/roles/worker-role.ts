@@ -9,6 +9,8 @@ import { startConsumer, type Consumer } from '../../platform/redis/queue/consume
 import { createIdentitySource } from '../../platform/redis/view/identity-source.ts';
 import { createServiceView } from '../../platform/redis/view/service-view.ts';
 import { flagCheck, freshnessCheck, type Check } from '../../platform/telemetry/health.ts';
+import { traceRuns } from '../../platform/telemetry/tracing/traced-run.ts';
+import { tracePlans, traceView } from '../../platform/telemetry/tracing/traced-steps.ts';
 import { openApiGate } from './api-gate.ts';
 import { startClusterWorker } from './cluster-worker.ts';
 import type { Role, Runtime } from './runtime.ts';
@@ -28,7 +30,11 @@ export async function startWorkerRole(runtime: Runtime): Promise<Role> {
     name: 'service',
     concurrency: config.concurrency,
     log,
-    handle: createServiceHandler({ stuck, log, metrics, reconcile }),
+    handle: traceRuns(
+      createServiceHandler({ stuck, log, metrics, reconcile }),
+      'service',
+      runtime.tracer,
+    ),
     onInvalid: (id, error) => log.warn({ job: id, field: error.field }, error.message),
   });
   const life = startWorkerLife(runtime);
@@ -52,14 +58,15 @@ export async function reconcileDeps(
   runtime: Runtime,
   outages?: OutageWatch,
 ): Promise<ReconcileDeps> {
-  const { config, redis, clusterUid } = runtime;
+  const { config, redis, clusterUid, tracer } = runtime;
   const prefix = config.redisPrefix;
   const monotonicMs = (): number => performance.now();
   const scope = viewScope(clusterUid, config.adopt);
   const identity = await createIdentitySource(redis, prefix, scope, monotonicMs);
   const report = createRunReport(runtime);
+  const aroundPlan = tracePlans(tracer);
   return {
-    view: createServiceView({ redis, prefix, identity: identity.current }),
+    view: traceView(createServiceView({ redis, prefix, identity: identity.current }), tracer),
     api: createEndpointApi(runtime.client),
     plan: config,
     report: {
@@ -72,6 +79,7 @@ export async function reconcileDeps(
     clock: { now: () => new Date(), monotonicMs },
     random: Math.random,
     token: randomUUID,
+    ...(aroundPlan === undefined ? {} : { aroundPlan }),
     ...(outages === undefined ? {} : { outages }),
   };
 }

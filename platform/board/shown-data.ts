@@ -1,7 +1,7 @@
 import { redactText } from '../telemetry/redact.ts';
 
 /** What a job of ours holds (core/job.ts). */
-const FIELDS = new Set(['key', 'reason', 'at']);
+const FIELDS = new Set(['key', 'reason', 'at', 'trace']);
 const LONGEST = 1_000;
 
 /**

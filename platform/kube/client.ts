@@ -4,7 +4,7 @@ import { Exchange } from './exchange.ts';
 import type { KubeAccess } from './kubeconfig-access.ts';
 import { listPages } from './list.ts';
 import type { ListOptions, ListPage } from './list.ts';
-import { resourceOf } from './resource-path.ts';
+import { observed, type ClientObserver } from './observe.ts';
 import { createTransport } from './transport.ts';
 import type { Transport } from './transport.ts';
 import { WatchStream } from './watch-stream.ts';
@@ -84,11 +84,6 @@ export interface KubeClient {
   close(): Promise<void>;
 }
 
-/** For metrics. `code` is 0 when no answer came; a watch is told at its end. */
-export interface ClientObserver {
-  onRequest?(verb: string, resource: string, code: number, seconds: number): void;
-}
-
 export interface KubeClientOptions {
   /** Most connections for requests, default 32; more requests than that wait for one. */
   readonly connections?: number;
@@ -111,7 +106,7 @@ export function createKubeClient(access: KubeAccess, options: KubeClientOptions 
   const client = {
     transport,
     timeoutMs: options.timeoutMs ?? DEFAULT_TIMEOUT_MS,
-    onRequest: options.observe?.onRequest?.bind(options.observe),
+    observe: options.observe,
   };
   return {
     server: transport.server,
@@ -132,7 +127,7 @@ const JSON_TYPE = 'application/json';
 interface Client {
   readonly transport: Transport;
   readonly timeoutMs: number;
-  readonly onRequest: ClientObserver['onRequest'] | undefined;
+  readonly observe: ClientObserver | undefined;
 }
 
 /** The verbs of Kubernetes' own RBAC and metrics. */
@@ -167,7 +162,7 @@ function send<T>(
         what: options.what,
         timeoutMs: options.timeoutMs ?? client.timeoutMs,
         signal: options.signal,
-        onSettled: observed(client, verb, path),
+        onSettled: observed(client.observe, verb, path, options.what),
       },
       resolve,
       reject,
@@ -205,7 +200,7 @@ async function* watch(
     what: options.what,
     signal: options.signal,
     idleMs: options.idleMs,
-    onSettled: observed(client, 'watch', path),
+    onSettled: observed(client.observe, 'watch', path, options.what),
   });
   const query = watchQuery(options);
   transport
@@ -232,17 +227,6 @@ function watchQuery(options: WatchOptions): Record<string, string> {
 function fullPath(transport: Transport, path: string, query: RequestOptions['query']): string {
   const whole = transport.prefix === '' ? path : transport.prefix + path;
   return query === undefined ? whole : `${whole}?${new URLSearchParams(query).toString()}`;
-}
-
-function observed(
-  client: Client,
-  verb: string,
-  path: string,
-): ((code: number) => void) | undefined {
-  const { onRequest } = client;
-  if (onRequest === undefined) return undefined;
-  const begun = performance.now();
-  return (code) => onRequest(verb, resourceOf(path), code, (performance.now() - begun) / 1000);
 }
 
 function asError(error: unknown): Error {

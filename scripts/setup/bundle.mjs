@@ -4,7 +4,13 @@ import { BUNDLE, freshBundle, INPUTS, stampOf } from '../../cli/bundle.js';
 import { ROOT, SetupError } from './say.mjs';
 
 /** Needed by few commands, or native: found in node_modules when they are. */
-const LEFT_OUT = ['@kubernetes/client-node', 'prom-client', 'pino-pretty', 'msgpackr-extract'];
+const LEFT_OUT = [
+  '@kubernetes/client-node',
+  '@opentelemetry/*',
+  'prom-client',
+  'pino-pretty',
+  'msgpackr-extract',
+];
 
 /** Makes the bundle unless it is there and up to date. */
 export async function ensureBundle() {

@@ -15,7 +15,13 @@ export type Disposition =
   /** Done. `result` is JSON and small: `--wait` prints it. */
   | { readonly kind: 'complete'; readonly result: unknown }
   /** Again after `delayMs`, or at once when its key is dirtied before. Never given up. */
-  | { readonly kind: 'later'; readonly delayMs: number; readonly reason: string }
+  | {
+      readonly kind: 'later';
+      readonly delayMs: number;
+      readonly reason: string;
+      /** How often in a row the key has failed; absent where nothing has, such as for a lock held elsewhere. */
+      readonly failures?: number;
+    }
   /** No use in trying again; kept for inspection. */
   | { readonly kind: 'reject'; readonly error: TetherError };
 

@@ -19,6 +19,8 @@ export interface Add {
   readonly reason: string;
   /** When the change was seen, ms since 1970. Of the adds that become one run, the first is kept. */
   readonly at: number;
+  /** W3C `traceparent`; as with `at`, the first is kept. */
+  readonly trace?: string;
 }
 
 /** One queue, from the side of those who put work into it (docs/queue.md). */

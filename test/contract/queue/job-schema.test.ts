@@ -6,6 +6,7 @@ import { eventually } from '../../support/eventually.ts';
 import { openHarness, type QueueHarness } from '../../support/queue-harness.ts';
 
 const key = 'ns1/web';
+const TRACE = '00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01';
 
 function refusal(name: string, data: unknown): InvalidInputError {
   try {
@@ -22,6 +23,7 @@ describe('a job', () => {
     ['a key alone', { key }],
     ['a reason', { key, reason: 'workload vm-1 changed' }],
     ['a time', { key, at: 1_700_000_000_000 }],
+    ['the trace that it belongs to', { key, trace: TRACE }],
     ['a time with a fraction, as Python has it', { key, at: 1_700_000_000_000.25 }],
   ])('is accepted with %s', (_, data) => {
     expect(parseJob(JOB_NAME, data)).toEqual({ ...data, key: { namespace: 'ns1', name: 'web' } });
@@ -44,6 +46,14 @@ describe('a job', () => {
     ['a time as text', 'at', JOB_NAME, { key, at: '2026-01-01' }],
     ['a time before 1970', 'at', JOB_NAME, { key, at: -1 }],
     ['a time that is none', 'at', JOB_NAME, { key, at: NaN }],
+    ['a trace that is none', 'trace', JOB_NAME, { key, trace: 'abc' }],
+    ['a trace with something behind it', 'trace', JOB_NAME, { key, trace: `${TRACE}-x` }],
+    [
+      'a trace without an id',
+      'trace',
+      JOB_NAME,
+      { key, trace: `00-${'0'.repeat(32)}-${'1'.repeat(16)}-01` },
+    ],
     ['a misspelt field', 'Reason', JOB_NAME, { key, Reason: 'x' }],
     [
       'an object that has no business in Redis',
