@@ -1,4 +1,12 @@
-import { closeSync, mkdirSync, mkdtempSync, openSync, readFileSync, rmSync } from 'node:fs';
+import {
+  closeSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  openSync,
+  readFileSync,
+  rmSync,
+} from 'node:fs';
 import { homedir, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -22,6 +30,7 @@ export class NoDockerError extends Error {
 
 const START_MS = 60_000;
 const POLL_MS = 100;
+const BRIDGE = '/sys/class/net/docker0';
 /** It stops what runs first, which may take its time. */
 const STOP_MS = 30_000;
 
@@ -44,6 +53,7 @@ export async function findOrStartDaemon(): Promise<Daemon> {
   if ((await execute('docker', ['version'])).code === 0) {
     return { isOwn: false, env: {}, stop: () => Promise.resolve() };
   }
+  const bridged = existsSync(BRIDGE);
   const dir = mkdtempSync(join(tmpdir(), 'tether-docker-'));
   const log = join(dir, 'dockerd.log');
   const socket = `unix://${join(dir, 'docker.sock')}`;
@@ -51,6 +61,8 @@ export async function findOrStartDaemon(): Promise<Daemon> {
   const env = { DOCKER_HOST: socket };
   const stop = async (): Promise<void> => {
     await child.stop(STOP_MS);
+    // It leaves its bridge behind. Without `ip` it stays, and does no harm.
+    if (!bridged) await execute('ip', ['link', 'delete', 'docker0']);
     rmSync(dir, { recursive: true, force: true });
   };
   try {
