@@ -90,7 +90,8 @@ async function join(
 
 async function follow(replica: RedisServer, master: RedisServer | undefined): Promise<void> {
   const id = String(await master?.admin.cluster('MYID'));
-  await replica.admin.call('CLUSTER', 'REPLICATE', id);
+  // A node that is still being shaken hands with counts as known, under another name.
+  await eventually(() => replica.admin.call('CLUSTER', 'REPLICATE', id));
   await untilReplicating(replica);
 }
 
