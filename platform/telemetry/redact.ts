@@ -28,8 +28,8 @@ const SECRET_FIELDS = new Set([
 
 const RULES: readonly (readonly [pattern: RegExp, replacement: string])[] = [
   // redis://user:password@host, and any other URL with user information. The last @ before the path
-  // ends it, as a password may hold one.
-  [/\b([a-z][a-z0-9+.-]*:\/\/)[^\s/?#"']*@/gi, `$1${HIDDEN}@`],
+  // ends it, as a password may hold one. What a message gives as the form of a URL stays.
+  [/\b([a-z][a-z0-9+.-]*:\/\/)(?!\[user:password@\])[^\s/?#"']*@/gi, `$1${HIDDEN}@`],
   [/\b(bearer|basic)\s+[\w.~+/=-]{8,}/gi, `$1 ${HIDDEN}`],
   [/\beyJ[\w-]{8,}\.[\w-]+(\.[\w-]*)?/g, HIDDEN],
   [/-----BEGIN [A-Z ]*PRIVATE KEY-----[\s\S]*?(-----END [A-Z ]*PRIVATE KEY-----|$)/g, HIDDEN],

@@ -55,6 +55,7 @@ describe('credentials never reach a line', () => {
   test.each([
     ['redis://user:p4ss@host:6379/0', 'redis://[hidden]@host:6379/0'],
     ['redis://:p@ss:word@host', 'redis://[hidden]@host'],
+    ['redis://[user:password@]host[:port]', 'redis://[user:password@]host[:port]'],
     ['Authorization: Bearer abcdefghijkl', 'Authorization: Bearer [hidden]'],
     [`the token ${jwt} expired`, 'the token [hidden] expired'],
     ['client-key-data: LS0tLS1CRUdJTg==', 'client-key-data: [hidden]'],
