@@ -36,7 +36,10 @@ export default class LeakCheckEnvironment extends NodeEnvironment {
 
   /** Called by jest-circus; hooks of the file itself (afterAll) are over at `run_finish`. */
   async handleTestEvent(event: CircusEvent, state: CircusState): Promise<void> {
-    if (event.name === 'run_start') this.#before = countRunning();
+    if (event.name === 'run_start') {
+      openStandardStreams();
+      this.#before = countRunning();
+    }
     if (event.name !== 'run_finish') return;
     const left = await this.#leftRunning();
     if (left.length === 0) return;
@@ -60,6 +63,14 @@ export default class LeakCheckEnvironment extends NodeEnvironment {
       await delay(POLL_MS);
     }
   }
+}
+
+/**
+ * Node opens them at first use, by anybody: an ES module that imports `node:process` is enough under Jest. In
+ * one of several workers they are pipes, which would look like something that the test left.
+ */
+function openStandardStreams(): readonly unknown[] {
+  return [process.stdin, process.stdout, process.stderr];
 }
 
 function countRunning(): Map<string, number> {
