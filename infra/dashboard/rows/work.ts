@@ -7,7 +7,7 @@ export const queue: Row = {
   width: 8,
   height: 7,
   panels: [
-    graph(['Keys that wait', 'In the whole queue: every process shows the same.'], 'short', {
+    graph(['Keys that wait', 'In the whole queue: every watcher and worker shows the same.'], 'short', {
       '{{name}}': `max by (name) (${ours(series('workqueue_depth'))})`,
     }),
     graph(['Oldest key', 'Grows steadily: nobody takes keys. Hovers: too few workers.'], 's', {

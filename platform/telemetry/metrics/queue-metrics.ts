@@ -88,12 +88,12 @@ function gauges(
   return [
     gauge(
       'workqueue_depth',
-      'Keys that wait, in the queue as a whole (every process shows the same).',
+      'Keys that wait, in the queue as a whole (all but look-ups and boards show it).',
       depth,
     ),
     gauge(
       'tether_queue_oldest_seconds',
-      'Time that the oldest key has waited for a worker (every process shows the same); 0 when none does.',
+      'Time that the oldest key has waited for a worker (all but look-ups and boards show it); 0 when none does.',
       (name) => {
         const ms = oldestMs(name);
         return ms === null ? null : ms / 1000;
