@@ -72,19 +72,16 @@ describe('an API server whose history went back', () => {
     rig.watcher({ resyncMs: 1_500 });
     const generation = await rig.link('east', east);
     await rig.becomes('east', ['10.1.0.1', '10.1.0.2', '10.1.0.3']);
-    // As after a restore from a backup: what was there comes again, in versions long since passed.
-    east.store.version = 1_000;
+    east.store.goBackTo(1_000);
     east.remove('endpointslices', 'shop', 'web-3');
     east.put('endpointslices', webSlice('web-1', ['10.1.0.9']));
-    // The server refuses versions that it has yet to reach, and each refusal doubles the wait.
-    const patient = { timeoutMs: 100_000 };
-    const after = await rig.becomes('east', ['10.1.0.2', '10.1.0.9'], patient);
+    const after = await rig.becomes('east', ['10.1.0.2', '10.1.0.9']);
     expect(after.generation).toBeGreaterThan(generation);
     await rig.watchBecomes('east', { serving: after.generation, healthy: true });
     east.put('endpointslices', webSlice('web-2', ['10.1.0.8']));
     await rig.becomes('east', ['10.1.0.8', '10.1.0.9']);
     await watchesBecome(east, 3);
-  }, 150_000);
+  });
 });
 
 describe('a cluster gone wild', () => {

@@ -160,8 +160,8 @@ describe('a new content whose number is lower than that of what serves', () => {
     rig.watcher({ resyncMs: 1_500 });
     const { east, generation } = await linkedEast();
     const late = await rig.registry.nextGeneration();
-    // As after a restore from a backup: the owner takes a number by itself.
-    east.store.version = 1;
+    // The owner takes a number by itself.
+    east.store.goBackTo(50);
     east.put('endpointslices', webSlice('web-0', FORTY.slice(0, 10)));
     const { serving } = await eventually(async () => {
       const watch = await rig.watch('east');

@@ -96,6 +96,20 @@ export class DoubleStore {
     }
   }
 
+  /** As after a restore from a backup: what there is has versions up to this one, and nothing came after. */
+  goBackTo(version: number): void {
+    const stores = [...this.#kinds];
+    this.version = version - stores.reduce((sum, [, { objects }]) => sum + objects.size, 0);
+    this.forgotten = Math.min(this.forgotten, this.version);
+    for (const [plural, store] of stores) {
+      store.history = [];
+      store.snapshots.clear();
+      for (const [key, { object, uid }] of store.objects) {
+        store.objects.set(key, this.#stamp(kindOf(plural), object, uid));
+      }
+    }
+  }
+
   /** One page; undefined when it goes on from a version that is forgotten. */
   list(
     plural: DoublePlural,
