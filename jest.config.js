@@ -14,8 +14,8 @@ const transform = {
 };
 
 /**
- * Two files at a time when everything is run, each with an API server and a Redis of its own: processes
- * of one that look at all namespaces must not meddle with the other's, and the tests wait more than they
+ * Three files at a time when everything is run, each with an API server and a Redis of its own: processes
+ * of one that look at all namespaces must not meddle with another's, and the tests wait as much as they
  * compute. A few files, or a control plane that is given, are run one at a time.
  */
 const isWhole =
@@ -35,7 +35,7 @@ const shared = {
 
 /** @type {import('jest').Config} */
 export default {
-  maxWorkers: isWhole ? 2 : 1,
+  maxWorkers: isWhole ? 3 : 1,
   testTimeout: 60_000,
   projects: [
     {

@@ -24,7 +24,7 @@ interface CircusState {
 export default class LeakCheckEnvironment extends NodeEnvironment {
   #before = new Map<string, number>();
 
-  /** Two files that run at once have an API server and a Redis each. */
+  /** Files that run at once have an API server and a Redis each. */
   override async setup(): Promise<void> {
     await super.setup();
     const { env } = this.global.process;
