@@ -4,13 +4,11 @@ import { formatKey } from '../core/object-key.ts';
 import type { Outcome } from '../core/outcome.ts';
 import { sleep } from '../platform/process/sleep.ts';
 import type { ConsumedJob, Disposition } from '../platform/redis/queue/run-job.ts';
-import type { StuckKeys } from '../platform/redis/stuck.ts';
+import { STUCK_AFTER, type StuckKeys } from '../platform/redis/stuck.ts';
 import type { Metrics } from '../platform/telemetry/metrics.ts';
 import { OUTAGE_RETRY_MS } from './api-gate.ts';
 import { reconcileService, type ReconcileDeps } from './reconcile-service.ts';
 
-/** From so many failures in a row a key counts as stuck; it is retried at the cap all the same. */
-const STUCK_AFTER = 15;
 /**
  * A run that changes so many endpoints of a Service so large has met a burst. Its job stays active for
  * a while, so that what comes meanwhile becomes one run: a thousand workloads that become ready one by
@@ -80,7 +78,8 @@ function toDisposition(outcome: Outcome): Disposition {
 /** The list of stuck keys is for people; a Redis that is away must not fail a run that was done. */
 async function settleStuck({ stuck, log }: WorkerDeps, key: string, outcome: Outcome) {
   try {
-    if (outcome.kind === 'retry' && outcome.failures === STUCK_AFTER) await stuck.add(key);
+    // Each time, and not the first time alone: that one may not have come to Redis.
+    if (outcome.kind === 'retry' && (outcome.failures ?? 0) >= STUCK_AFTER) await stuck.add(key);
     if (outcome.kind === 'done' && outcome.failuresBefore >= STUCK_AFTER) await stuck.remove(key);
   } catch (error) {
     log.debug({ key, error: describeError(error) }, 'could not update the list of stuck keys');

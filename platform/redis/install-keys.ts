@@ -1,10 +1,14 @@
 import type { Redis } from 'ioredis';
 import { primariesOf, type RedisClient } from './client.ts';
+import { stuckKey } from './view/keys.ts';
 
 /** Keys of one install, or of one namespace that it serves or served. */
 export interface InstallKeys {
   count(): Promise<number>;
-  /** Gives how many were there; what is gone already is no error. */
+  /**
+   * Gives how many were there; what is gone already is no error. Of a namespace, its Services are taken out of
+   * the list of stuck keys as well: nobody runs them any more.
+   */
   remove(): Promise<number>;
 }
 
@@ -46,9 +50,18 @@ export function installKeys(redis: RedisClient, prefix: string, namespace?: stri
           removed += Number(count);
         }
       });
+      if (namespace !== undefined) await forgetStuck(redis, prefix, namespace);
       return removed;
     },
   };
+}
+
+/** The list is of the whole install, and so under a key of its own. */
+async function forgetStuck(redis: RedisClient, prefix: string, namespace: string): Promise<void> {
+  const set = stuckKey(prefix);
+  const members = await redis.smembers(set);
+  const gone = members.filter((key) => key.startsWith(`${namespace}/`));
+  if (gone.length > 0) await redis.srem(set, ...gone);
 }
 
 async function* scan(node: Redis, pattern: string): AsyncGenerator<string[], void, undefined> {

@@ -8,6 +8,9 @@ import { isUsable, type RedisClient } from '../../../platform/redis/client.ts';
 import { openChangeFeed } from '../../../platform/redis/clusters/change-feed.ts';
 import { createClusterRegistry } from '../../../platform/redis/clusters/registry.ts';
 import { checkRedis, connectRedis } from '../../../platform/redis/connect.ts';
+import { installKeys } from '../../../platform/redis/install-keys.ts';
+import { createStuckKeys, STUCK_AFTER } from '../../../platform/redis/stuck.ts';
+import { failuresKey } from '../../../platform/redis/view/keys.ts';
 import { createServiceView } from '../../../platform/redis/view/service-view.ts';
 import { createViewWriter } from '../../../platform/redis/view/view-writer.ts';
 import { startRedisCluster, type RedisCluster } from '../../redis/servers/cluster.ts';
@@ -93,6 +96,22 @@ describe('a Redis Cluster', () => {
       masters.add(await cluster.masterOf(`{${PREFIX}:${namespace}}`));
     }
     expect(masters.size).toBe(3);
+  });
+
+  test('lists stuck keys whose counts are on other masters than the list', async () => {
+    const redis = connect();
+    await checkRedis(redis, { log });
+    const stuck = createStuckKeys(redis, PREFIX);
+    const beside = await namespaceBeside(`{${PREFIX}}:stuck`);
+    for (const namespace of [beside, 'ns-a', 'ns-b', 'ns-c']) {
+      await redis.hset(failuresKey(PREFIX, namespace), 'web', STUCK_AFTER);
+      await stuck.add(`${namespace}/web`);
+      await stuck.add(`${namespace}/well`);
+    }
+    const left = ['ns-a/web', 'ns-b/web', 'ns-c/web'];
+    expect((await stuck.list()).toSorted()).toEqual([`${beside}/web`, ...left].toSorted());
+    await installKeys(redis, PREFIX, beside).remove();
+    expect((await stuck.list()).toSorted()).toEqual(left);
   });
 
   test('passes on what is told, whichever node is listened at, and goes on at another', async () => {
