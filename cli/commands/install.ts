@@ -31,12 +31,17 @@ interface Crd {
 
 /**
  * Applies the CRD of ExternalWorkload (server-side apply) and waits until it is served. One that
- * somebody else installed stays as it is, unless `--force` is given.
+ * somebody else installed stays as it is, unless `--force` is given; so does one that this account may use
+ * and not read, as the roles of infra/rbac may.
  */
 export function run({ config, flags }: CommandInput, io: Io): Promise<number> {
   return withKube(config, async (client) => {
     const force = flags['force'] === true;
-    const present = await read(client, io.signal);
+    const present = await readIfAllowed(client, force, io.signal);
+    if (present === 'unseen') {
+      io.out(`${CRD_NAME}: served, and left as it is, as this account may not read its definition`);
+      return 0;
+    }
     const owner = present === null ? null : crdOwner(present);
     if (present !== null && owner?.kind === 'other' && !force) {
       io.out(`${CRD_NAME}: left as it is, as it belongs to ${owner.name}; --force takes it over`);
@@ -47,6 +52,21 @@ export function run({ config, flags }: CommandInput, io: Io): Promise<number> {
     io.out(`${CRD_NAME}: ${whatHappened(present, applied)}, and served`);
     return 0;
   });
+}
+
+/** `unseen`: it is there, and this account may not read it. Who takes it over has to. */
+async function readIfAllowed(
+  client: KubeClient,
+  force: boolean,
+  signal: AbortSignal,
+): Promise<Crd | null | 'unseen'> {
+  try {
+    return await read(client, signal);
+  } catch (error) {
+    const forbidden = error instanceof ApiError && error.status === 403;
+    if (!force && forbidden && (await tryList(client, signal)) === 200) return 'unseen';
+    throw error;
+  }
 }
 
 async function read(client: KubeClient, signal: AbortSignal): Promise<Crd | null> {
@@ -108,13 +128,19 @@ async function isEstablished(client: KubeClient, signal: AbortSignal): Promise<b
 }
 
 async function answers(client: KubeClient, signal: AbortSignal): Promise<boolean> {
+  const status = await tryList(client, signal);
+  // Whoever may install need not be allowed to list: being refused is an answer.
+  return status === 200 || status === 403;
+}
+
+/** The HTTP status of a list of ExternalWorkloads, in the version that Tether reads. */
+async function tryList(client: KubeClient, signal: AbortSignal): Promise<number> {
   const path = `/apis/workload.linkerd.io/${NEEDED_VERSION}/externalworkloads`;
   try {
     await client.get(path, { what: 'list externalworkloads', signal, query: { limit: '1' } });
-    return true;
+    return 200;
   } catch (error) {
     if (!(error instanceof ApiError)) throw error;
-    // Whoever may install need not be allowed to list: being refused is an answer.
-    return error.status === 403;
+    return error.status;
   }
 }

@@ -2,9 +2,11 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { parse } from 'yaml';
 import { controlPlaneBinaries } from '../controlplane/binaries.ts';
 import { startControlPlane, type ControlPlane } from '../controlplane/cluster.ts';
 import { api, apiOk } from '../support/api.ts';
+import { kubeconfigOf, partsOfFile } from '../support/cluster-secrets.ts';
 import { runTether } from '../support/processes.ts';
 
 /** Whether a cluster has the CRD is what this is about, so it has a cluster of its own. */
@@ -67,6 +69,48 @@ test('install creates the CRD, which is served at once; again it changes nothing
   expect((await api('GET', list, undefined, { kubeconfig })).status).toBe(200);
   const again = await tether('install');
   expect(again).toMatchObject({ code: 0, stdout: `${NAME}: unchanged, and served\n` });
+});
+
+/** The kubeconfig of an account that has these rights and no others. */
+async function accountWith(name: string, rules: readonly object[]): Promise<string> {
+  const rbac = 'rbac.authorization.k8s.io';
+  const account = { kind: 'ServiceAccount', name, namespace: 'default' };
+  const ref = { apiGroup: rbac, kind: 'ClusterRole', name };
+  const roles = `/apis/${rbac}/v1`;
+  const metadata = { name };
+  const accounts = '/api/v1/namespaces/default/serviceaccounts';
+  await apiOk('POST', accounts, { metadata }, { kubeconfig });
+  await apiOk('POST', `${roles}/clusterroles`, { metadata, rules }, { kubeconfig });
+  const binding = { metadata, roleRef: ref, subjects: [account] };
+  await apiOk('POST', `${roles}/clusterrolebindings`, binding, { kubeconfig });
+  const request = { apiVersion: 'authentication.k8s.io/v1', kind: 'TokenRequest', spec: {} };
+  const made = await apiOk('POST', `${accounts}/${name}/token`, request, { kubeconfig });
+  const { token } = (made as { readonly status: { readonly token: string } }).status;
+  const file = join(dir, `${name}.kubeconfig`);
+  const { cluster } = partsOfFile(kubeconfig);
+  writeFileSync(file, kubeconfigOf({ cluster, user: { token } }), { mode: 0o600 });
+  return file;
+}
+
+test('who may use the kind and not read its definition: nothing is done, and nothing is wrong', async () => {
+  const url = new URL('../../infra/rbac/watcher.yaml', import.meta.url);
+  const { rules } = parse(readFileSync(url, 'utf8')) as { readonly rules: readonly object[] };
+  const env = { KUBECONFIG: await accountWith('watcher', rules) };
+  const passed = await runTether(['install'], { env });
+  expect(passed).toMatchObject({ code: 0, stderr: '' });
+  expect(passed.stdout).toBe(
+    `${NAME}: served, and left as it is, as this account may not read its definition\n`,
+  );
+  const forced = await runTether(['install', '--force'], { env });
+  expect(forced.code).toBe(1);
+  expect(forced.stderr).toMatch(/^tether: get customresourcedefinition .*403.*\n$/);
+});
+
+test('who may do neither is told of the right that is missing', async () => {
+  const env = { KUBECONFIG: await accountWith('nobody', []) };
+  const { code, stderr } = await runTether(['install'], { env });
+  expect(code).toBe(1);
+  expect(stderr).toMatch(/^tether: get customresourcedefinition .*403.*\n$/);
 });
 
 test('a CRD that Linkerd installed stays as it is, unless told otherwise', async () => {
