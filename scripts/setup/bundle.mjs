@@ -11,6 +11,11 @@ const LEFT_OUT = [
   'pino-pretty',
   'msgpackr-extract',
 ];
+/**
+ * Lambda's package is its one file, without node_modules: in it is whatever a variable can ask for. A kubeconfig
+ * that runs a program, for which the client is, does not work there.
+ */
+const LEFT_OUT_OF_LAMBDA = ['@kubernetes/client-node', 'msgpackr-extract'];
 
 /** Makes the bundle unless it is there and up to date. */
 export async function ensureBundle() {
@@ -31,7 +36,6 @@ export async function makeBundle() {
     format: 'esm',
     platform: 'node',
     target: 'node24',
-    external: LEFT_OUT,
     banner: { js: REQUIRE },
     plugins: [followCreateRequire],
     metafile: true,
@@ -40,13 +44,14 @@ export async function makeBundle() {
   // Lambda's handler is one file and a build of its own: pieces that both would share are more files for
   // every start of a command to load.
   const results = await Promise.all([
-    build({ ...common, entryPoints: { main: 'cli/main.ts' }, splitting: true }),
-    build({ ...common, entryPoints: { lambda: 'cli/lambda.ts' } }),
+    build({ ...common, entryPoints: { main: 'cli/main.ts' }, splitting: true, external: LEFT_OUT }),
+    build({ ...common, entryPoints: { lambda: 'cli/lambda.ts' }, external: LEFT_OUT_OF_LAMBDA }),
   ]);
   // A changed package changes the lock file; packages are too many to look at one by one.
   const all = new Set(results.flatMap(({ metafile }) => Object.keys(metafile.inputs)));
   const own = [...all].filter((path) => !path.startsWith('node_modules/'));
-  const inputs = [...own, 'package-lock.json', 'node_modules/.package-lock.json'].map(stampOf);
+  const how = ['scripts/setup/bundle.mjs', 'package-lock.json', 'node_modules/.package-lock.json'];
+  const inputs = [...own, ...how].map(stampOf);
   writeFileSync(join(work, basename(INPUTS)), JSON.stringify(inputs));
   swap(work);
   if (freshBundle() === undefined) {

@@ -1,19 +1,15 @@
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
-import { join } from 'node:path';
-import { pathToFileURL } from 'node:url';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
 import { startPrivateRedis, type PrivateRedis } from '../../platform/redis/private-server.ts';
 import { lockKey } from '../../platform/redis/view/keys.ts';
 import { makeChurn, type Churn } from '../support/churn.ts';
 import { eventually } from '../support/eventually.ts';
 import { openFleet, type Fleet } from '../support/fleet.ts';
+import { handlerFile, startLambda, type Lambda } from '../support/lambda.ts';
 import { watchLocks, type LockWatch } from '../support/lock-watch.ts';
 import { freshNamespace } from '../support/namespaces.ts';
 import { createService, createWorkload, endpointsOf } from '../support/objects.ts';
 import { runTether, spawnTether } from '../support/processes.ts';
 import { openRedis } from '../support/redis.ts';
-import { fromRun, TEST_MANAGER } from '../support/run.ts';
 
 const JSON_TYPE = { 'content-type': 'application/json', connection: 'close' };
 
@@ -172,55 +168,6 @@ describe('tether function', () => {
     expect([code, status, body['outcome']]).toEqual([0, 503, 'retry']);
   });
 });
-
-/** What Lambda is to a handler: a process that imports it, and calls it for each event. */
-interface Lambda {
-  invoke(event: unknown): Promise<Readonly<Record<string, unknown>>>;
-  output(): string;
-  /** Ends the process as Lambda does: without a word. */
-  end(): Promise<void>;
-}
-
-/** The built handler; where a source has changed since the build, the sources. */
-async function handlerFile(): Promise<string> {
-  const root = join(import.meta.dirname, '../..');
-  const bundle = (await import(pathToFileURL(join(root, 'cli/bundle.js')).href)) as {
-    readonly freshBundle: () => string | undefined;
-  };
-  return join(root, bundle.freshBundle() === undefined ? 'cli/lambda.ts' : 'dist/lambda.js');
-}
-
-function startLambda(file: string, env: Readonly<Record<string, string>>): Lambda {
-  const caller = join(import.meta.dirname, '../support/fixtures/lambda-caller.ts');
-  const places = { KUBECONFIG: fromRun('kubeconfig'), TETHER_REDIS_URL: fromRun('redisUrl') };
-  const child = spawn(process.execPath, [caller, file], {
-    env: { ...process.env, ...places, TETHER_MANAGER: TEST_MANAGER, ...env },
-    stdio: ['pipe', 'pipe', 'pipe'],
-  });
-  const exited = once(child, 'exit');
-  let output = '';
-  for (const stream of [child.stdout, child.stderr]) {
-    stream.on('data', (chunk: Buffer) => (output += chunk.toString()));
-  }
-  const answers = (): string[] => output.match(/^answer .*$/gm) ?? [];
-  return {
-    invoke: async (event) => {
-      const before = answers().length;
-      child.stdin.write(`${JSON.stringify(event)}\n`);
-      const answer = await eventually(() => {
-        const found = answers()[before];
-        if (found === undefined) throw new Error(`no answer yet:\n${output}`);
-        return found;
-      });
-      return JSON.parse(answer.slice('answer '.length)) as Readonly<Record<string, unknown>>;
-    },
-    output: () => output,
-    end: async () => {
-      child.kill('SIGKILL');
-      await exited;
-    },
-  };
-}
 
 describe('the handler for AWS Lambda', () => {
   const SECRET = 'a-secret-of-the-test';

@@ -25,23 +25,21 @@ const MOST_WAITING = 16_384;
 const BATCH = { maxExportBatchSize: 512, scheduledDelayMillis: 1_000 } as const;
 const SUCCESS = 0;
 
-interface Packages {
-  readonly api: typeof Api;
-  readonly sdk: typeof Sdk;
-}
-
 /**
  * Starts to record traces and to send them by OTLP over HTTP. Endpoint, headers, certificates, timeout and
  * the names of the resource come from OTEL_* variables, which the packages read themselves. They are
  * imported here alone, so that nobody pays for them who has no traces.
+ *
+ * Gives undefined, and tells why, where they are not installed: work is not to fail for want of traces.
  */
-export async function openTracer(options: OpenTracerOptions): Promise<Tracer> {
-  const [api, sdk, resources, { OTLPTraceExporter }] = await Promise.all([
-    import('@opentelemetry/api'),
-    import('@opentelemetry/sdk-trace'),
-    import('@opentelemetry/resources'),
-    import('@opentelemetry/exporter-trace-otlp-http'),
-  ]);
+export async function openTracer(options: OpenTracerOptions): Promise<Tracer | undefined> {
+  const packages = await importPackages().catch((error: unknown) => {
+    const reason = describeError(error);
+    options.log.warn({ reason }, 'traces are off: the packages of OpenTelemetry were not loaded');
+    return undefined;
+  });
+  if (packages === undefined) return undefined;
+  const { api, sdk, resources, otlp } = packages;
   const own = {
     'service.name': 'tether',
     'service.instance.id': options.id,
@@ -50,14 +48,24 @@ export async function openTracer(options: OpenTracerOptions): Promise<Tracer> {
   const resource = resources
     .resourceFromAttributes(own)
     .merge(resources.detectResources({ detectors: [resources.envDetector] }));
-  const exporter = complaining(new OTLPTraceExporter(), options.log);
+  const exporter = complaining(new otlp.OTLPTraceExporter(), options.log);
   const batches = new sdk.BatchSpanProcessor({ exporter, maxQueueSize: MOST_WAITING, ...BATCH });
   const sampler = samplerOf(sdk, options.settings.sampling);
   const provider = new sdk.TracerProvider({ resource, sampler, spanProcessors: [batches] });
-  return tracerOn({ api, sdk }, provider);
+  return tracerOn(api, provider);
 }
 
-function samplerOf(sdk: Packages['sdk'], { ratio, parentBased }: Sampling): Sdk.Sampler {
+async function importPackages() {
+  const [api, sdk, resources, otlp] = await Promise.all([
+    import('@opentelemetry/api'),
+    import('@opentelemetry/sdk-trace'),
+    import('@opentelemetry/resources'),
+    import('@opentelemetry/exporter-trace-otlp-http'),
+  ]);
+  return { api, sdk, resources, otlp };
+}
+
+function samplerOf(sdk: typeof Sdk, { ratio, parentBased }: Sampling): Sdk.Sampler {
   const root = new sdk.TraceIdRatioBasedSampler(ratio);
   return parentBased ? new sdk.ParentBasedSampler({ root }) : root;
 }
@@ -84,7 +92,7 @@ function complaining(exporter: Sdk.SpanExporter, log: Logger): Sdk.SpanExporter 
   };
 }
 
-function tracerOn({ api }: Packages, provider: Sdk.TracerProvider): Tracer {
+function tracerOn(api: typeof Api, provider: Sdk.TracerProvider): Tracer {
   const tracer = provider.getTracer('tether');
   const current = new AsyncLocalStorage<OpenSpan>();
   return {
@@ -100,7 +108,7 @@ function tracerOn({ api }: Packages, provider: Sdk.TracerProvider): Tracer {
 }
 
 function startSpan(
-  api: Packages['api'],
+  api: typeof Api,
   tracer: Api.Tracer,
   name: string,
   { kind = 'internal', parent, startedAt, attributes }: SpanOptions,
@@ -120,7 +128,7 @@ function startSpan(
 }
 
 function contextOf(
-  { ROOT_CONTEXT, trace }: Packages['api'],
+  { ROOT_CONTEXT, trace }: typeof Api,
   parent: SpanOptions['parent'],
 ): Api.Context {
   if (parent === undefined) return ROOT_CONTEXT;
