@@ -85,12 +85,24 @@ export class LockLostError extends TetherError {
   }
 }
 
+/** A run was told to end before its next write: nobody's failure, its key is to come again. */
+export abstract class RunEndedError extends TetherError {}
+
 /** The process is being stopped; the key goes back to the queue. */
-export class ShutdownError extends TetherError {
+export class ShutdownError extends RunEndedError {
   readonly code = 'Shutdown';
   constructor() {
     super('the process is stopping');
     this.name = 'ShutdownError';
+  }
+}
+
+/** The time is over that whoever asked for the run gives it; they come again. */
+export class OverdueError extends RunEndedError {
+  readonly code = 'Overdue';
+  constructor(deadlineMs: number) {
+    super(`the run was cut after ${deadlineMs / 1000} s (--function-deadline)`);
+    this.name = 'OverdueError';
   }
 }
 

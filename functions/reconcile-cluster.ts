@@ -5,7 +5,7 @@ import {
   ApiError,
   describeError,
   LockLostError,
-  ShutdownError,
+  RunEndedError,
   TetherError,
   UnreachableError,
 } from '../core/errors.ts';
@@ -162,7 +162,7 @@ async function settleOthers({ registry, enqueue }: ClusterDeps): Promise<void> {
 
 function outcomeOf(key: ObjectKey, error: unknown, random: () => number): ClusterOutcome {
   const reason = describeError(error);
-  if (error instanceof ShutdownError || error instanceof SupersededError) return later(0, reason);
+  if (error instanceof RunEndedError || error instanceof SupersededError) return later(0, reason);
   if (error instanceof LockLostError) return later(LOCKED_RETRY_MS, reason);
   if (error instanceof ApiError && error.status === 403) {
     const advice = `${reason}; grant the worker's role get on secrets of this namespace`;

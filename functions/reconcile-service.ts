@@ -1,5 +1,5 @@
 import { backoffMs, KEY_BACKOFF } from '../core/backoff.ts';
-import { LockLostError, ShutdownError, TetherError, UnreachableError } from '../core/errors.ts';
+import { LockLostError, RunEndedError, TetherError, UnreachableError } from '../core/errors.ts';
 import { formatKey, type ObjectKey } from '../core/object-key.ts';
 import type { LeftOut, Outcome, ReconcileResult } from '../core/outcome.ts';
 import type { ServiceRecord, SliceRecord } from '../core/records.ts';
@@ -122,12 +122,12 @@ function verdictOf(outcome: Outcome): Verdict {
   return outcome.kind === 'retry' && outcome.failure ? 'failed' : 'neutral';
 }
 
-type Ending = WriteProblem & { readonly error: LockLostError | ShutdownError };
+type Ending = WriteProblem & { readonly error: LockLostError | RunEndedError };
 
 function isTheEnd(problem: WriteProblem): problem is Ending {
   return (
     problem.kind === 'failed' &&
-    (problem.error instanceof LockLostError || problem.error instanceof ShutdownError)
+    (problem.error instanceof LockLostError || problem.error instanceof RunEndedError)
   );
 }
 
@@ -164,7 +164,7 @@ class Run {
     try {
       return await this.#untilApplied();
     } catch (error) {
-      if (error instanceof ShutdownError) {
+      if (error instanceof RunEndedError) {
         return { kind: 'retry', afterMs: 0, failure: false, reason: error.message, error };
       }
       if (error instanceof LockLostError) {

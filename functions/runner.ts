@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { assertNever } from '../core/errors.ts';
+import { assertNever, OverdueError } from '../core/errors.ts';
 import type { QueueName } from '../core/job.ts';
 import { formatKey } from '../core/object-key.ts';
 import type { ReconcileRequest } from '../core/reconcile-request.ts';
@@ -63,19 +63,25 @@ async function settle(
   { handles, deadlineMs, stopping, clock, random }: RunnerOptions,
   { kind, key }: ReconcileRequest,
 ): Promise<Disposition | null> {
-  const deadline = AbortSignal.timeout(deadlineMs);
-  const signal = AbortSignal.any([stopping, deadline]);
+  const deadline = new AbortController();
+  // Not AbortSignal.timeout: its reason would count as a failure of the key.
+  const timer = setTimeout(() => deadline.abort(new OverdueError(deadlineMs)), deadlineMs);
+  const signal = AbortSignal.any([stopping, deadline.signal]);
   const until = clock.monotonicMs() + PATIENCE_MS;
-  for (;;) {
-    const job = { key, id: randomUUID(), class: 'on-demand', enqueuedAt: clock.now() } as const;
-    const disposition = await handles[kind]({ ...job, reason: 'asked for over HTTP' }, signal);
-    if (disposition.kind !== 'later') return disposition;
-    if (deadline.aborted) return null;
-    if (signal.aborted) return disposition;
-    // Jitter: of several processes that wait for one lock not all should come at once again.
-    const delayMs = Math.max(10, disposition.delayMs * (0.25 + 0.75 * random()));
-    if (clock.monotonicMs() + delayMs > until) return disposition;
-    await sleep(delayMs, signal);
+  try {
+    for (;;) {
+      const job = { key, id: randomUUID(), class: 'on-demand', enqueuedAt: clock.now() } as const;
+      const disposition = await handles[kind]({ ...job, reason: 'asked for over HTTP' }, signal);
+      if (disposition.kind !== 'later') return disposition;
+      // Jitter: of several processes that wait for one lock not all should come at once again.
+      const delayMs = Math.max(10, disposition.delayMs * (0.25 + 0.75 * random()));
+      const again = clock.monotonicMs() + delayMs <= until;
+      if (again) await sleep(delayMs, signal);
+      if (deadline.signal.aborted) return null;
+      if (!again || signal.aborted) return disposition;
+    }
+  } finally {
+    clearTimeout(timer);
   }
 }
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import { LockLostError, ShutdownError } from '../../core/errors.ts';
+import { LockLostError, OverdueError, ShutdownError } from '../../core/errors.ts';
 import {
   createService,
   createWorkload,
@@ -131,10 +131,13 @@ describe('the process is being stopped', () => {
     expect(rig.api.calls).toEqual([]);
   });
 
-  test('a request under way is given up at once', async () => {
+  test.each([
+    ['the process stops', new ShutdownError()],
+    ['its time is over', new OverdueError(30_000)],
+  ])('a request under way is given up at once when %s, and it is no failure', async (_, why) => {
     await aMoveOfTwoWrites();
     const stopping = new AbortController();
-    rig.api.before = () => stopping.abort(new ShutdownError());
+    rig.api.before = () => stopping.abort(why);
     const outcome = await rig.run('web', { read: 'live' }, stopping.signal);
     expect(outcome).toMatchObject({ kind: 'retry', failure: false });
     expect(rig.api.writes()).toEqual([]);

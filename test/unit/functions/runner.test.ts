@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import { InvalidInputError, ShutdownError } from '../../../core/errors.ts';
+import { InvalidInputError, OverdueError, ShutdownError } from '../../../core/errors.ts';
 import { createRunner, type RunnerOptions } from '../../../functions/runner.ts';
 import type { HttpAnswer } from '../../../platform/http/exchange.ts';
 import type { Disposition, Handle } from '../../../platform/redis/queue/disposition.ts';
@@ -80,7 +80,7 @@ test('a key that stays locked is 503 once a dead process would have lost its loc
   expect(bodyOf(answer)).toMatchObject({ reason: 'locked elsewhere' });
 });
 
-test('a run that takes too long is 504, and is told to end', async () => {
+test('a run that takes too long is 504, and is told to end as by a stop: no failure', async () => {
   const told = Promise.withResolvers<unknown>();
   const hanging: Handle = (_, signal) =>
     new Promise((resolve) => {
@@ -96,8 +96,16 @@ test('a run that takes too long is 504, and is told to end', async () => {
     outcome: 'retry',
     reason: expect.stringMatching(/^not done within 0.05 s/),
   });
-  expect(await told.promise).toMatchObject({ name: 'TimeoutError' });
+  expect(await told.promise).toBeInstanceOf(OverdueError);
   await runner.idle();
+});
+
+test('no run is begun once the time is over', async () => {
+  const { handle, jobs } = scripted(later(1_000));
+  const runner = open(handle, { deadlineMs: 50 });
+  expect((await runner.run(asked)).status).toBe(504);
+  await runner.idle();
+  expect(jobs).toHaveLength(1);
 });
 
 test('requests of one key that come at once are two runs; of more keys than may run, 429', async () => {
