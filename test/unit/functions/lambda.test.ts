@@ -4,7 +4,7 @@ import type { ReconcileRequest } from '../../../core/reconcile-request.ts';
 import { createHttpFunction } from '../../../functions/http.ts';
 import { createLambdaHandler, type LambdaHttpEvent } from '../../../functions/lambda.ts';
 import { createGate } from '../../../platform/http/bearer-gate.ts';
-import { jsonAnswer } from '../../../platform/http/exchange.ts';
+import { jsonAnswer, refusal, type HttpAnswer } from '../../../platform/http/exchange.ts';
 
 const runs: ReconcileRequest[] = [];
 const runner = {
@@ -47,6 +47,19 @@ test('an event over HTTP is a request, and its answer has the shape of Lambda', 
   ]);
 });
 
+test.each<[string, string, number]>([
+  ['prod', '/prod/v1/reconcile', 200],
+  ['prod', '/prod/', 200],
+  ['prod', '/prod', 200],
+  ['prod', '/production/v1/reconcile', 404],
+  ['prod', '/v1/reconcile', 200],
+  ['v1', '/v1/v1/reconcile', 200],
+  ['$default', '/v1/reconcile', 200],
+])('of the stage %s, %s is %i', async (stage, rawPath, status) => {
+  const requestContext = { stage, http: { method: 'POST' } };
+  expect(await guarded(event({ rawPath, requestContext }))).toMatchObject({ statusCode: status });
+});
+
 test.each<[string, unknown, number]>([
   ['without the token', event({ headers: { 'content-type': 'application/json' } }), 401],
   ['with another method', event({ requestContext: { http: { method: 'PUT' } } }), 405],
@@ -79,6 +92,32 @@ test('a direct invocation is a kind and a key, and needs no token: IAM let it in
   }
   expect(runs).toHaveLength(2);
 });
+
+const retry = (reason: string) => ({ outcome: 'retry', reason });
+
+test.each<[string, HttpAnswer, string]>([
+  ['is put off', jsonAnswer(503, retry('locked elsewhere')), '(503): locked elsewhere'],
+  ['takes too long', jsonAnswer(504, retry('not done within 30 s')), '(504): not done within 30 s'],
+  ['is one too many', refusal(429, 'TooManyRequests', '64 keys'), '(429): 64 keys'],
+  ['meets a fault', refusal(500, 'Internal', 'a fault'), '(500): a fault'],
+  ['names a password', jsonAnswer(503, retry('redis://:pa55@h')), '(503): redis://[hidden]@h'],
+])(
+  'an invocation whose run %s fails directly, and is an answer over HTTP',
+  async (_, answer, why) => {
+    const busy = { run: () => Promise.resolve(answer) };
+    const behind = createHttpFunction({
+      runner: busy,
+      gate,
+      health: () => ({ ok: true }),
+      answered,
+    });
+    const handler = createLambdaHandler(() => Promise.resolve({ runner: busy, http: behind }));
+    await expect(handler({ kind: 'service', key: 'shop/web' })).rejects.toThrow(
+      `service shop/web is not done ${why}; invoke again`,
+    );
+    expect(await handler(event())).toMatchObject({ statusCode: answer.status, body: answer.body });
+  },
+);
 
 test.each<[string, unknown, RegExp]>([
   ['nothing', null, /one object is expected/],
