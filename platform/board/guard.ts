@@ -29,6 +29,22 @@ const ACTIONS: ReadonlySet<string> = new Set([
 ]);
 
 /**
+ * What is shown: queues, and jobs as far as shown-data.ts lets their data through. Bull Board also shows
+ * schedulers with the jobs that they would make, and logs of jobs; both as they are, and Tether has neither.
+ */
+const READS: ReadonlySet<string> = new Set([
+  '/api/redis/stats',
+  '/api/queues',
+  '/api/queues/:queueName/metrics',
+  '/api/queues/:queueName/default-job-options',
+  '/api/queues/:queueName/workers',
+  '/api/queues/:queueName/rate-limit',
+  '/api/queues/:queueName/job-data-schema',
+  '/api/queues/:queueName/:jobId',
+  '/api/queues/:queueName/:jobId/flow',
+]);
+
+/**
  * Everything comes from the board itself: it works without the internet, and a script that somebody
  * smuggled into a job runs nowhere. Its libraries set styles by script.
  */
@@ -56,7 +72,7 @@ const HEADERS = {
 
 const COMPLAIN_EVERY_MS = 10_000;
 
-/** Lets nobody in without the password, and lets nothing be changed that is not meant to be. */
+/** Lets nobody in without the password; lets nothing be seen or changed that is not meant to be. */
 export function guard(app: FastifyInstance, options: GuardOptions): void {
   const wrongPassword = sometimes(COMPLAIN_EVERY_MS, () =>
     options.log.warn({}, 'somebody gave the board a wrong password'),
@@ -93,11 +109,16 @@ function refuse(reply: FastifyReply, { status, error }: Refusal): FastifyReply {
 function refusalOf(request: FastifyRequest, { writable, isReady }: GuardOptions): Refusal | null {
   const route = request.routeOptions.url ?? '';
   const changes = request.method !== 'GET' && request.method !== 'HEAD';
-  const refused = changes ? changeRefusal(request, route, writable) : null;
+  const refused = changes ? changeRefusal(request, route, writable) : readRefusal(route);
   if (refused !== null) return refused;
   // BullMQ would wait for the first connection for ever.
   if (!route.startsWith('/api/') || isReady()) return null;
   return { status: 503, error: 'Redis does not answer' };
+}
+
+function readRefusal(route: string): Refusal | null {
+  if (!route.startsWith('/api/') || READS.has(route)) return null;
+  return { status: 403, error: 'this board shows queues and their jobs, and nothing else' };
 }
 
 function changeRefusal(

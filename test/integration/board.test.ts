@@ -83,14 +83,14 @@ function as(user: string, password: string): string {
   return `Basic ${Buffer.from(`${user}:${password}`).toString('base64')}`;
 }
 
-/** Everything that Bull Board can do to a queue, as requests on the refused job. */
-const CHANGES = appRoutes.api
-  .flatMap(({ method, route }) =>
-    [route]
-      .flat()
-      .flatMap((path) => [method].flat().map((each) => [each.toUpperCase(), path] as const)),
-  )
-  .filter(([method]) => method !== 'GET');
+/** Everything that Bull Board can be asked, by method and path. */
+const REQUESTS = appRoutes.api.flatMap(({ method, route }) =>
+  [route]
+    .flat()
+    .flatMap((path) => [method].flat().map((each) => [each.toUpperCase(), path] as const)),
+);
+/** What of it changes something. */
+const CHANGES = REQUESTS.filter(([method]) => method !== 'GET');
 
 function pathOf(route: string): string {
   return route
@@ -141,6 +141,20 @@ describe('the board', () => {
       expect(status).toBe(200);
       expect(text).not.toContain(SECRET);
     }
+  });
+
+  it('shows neither schedulers nor logs, which hold whatever somebody put there', async () => {
+    const template = { name: 'reconcile', data: { key: 'shop/web', password: SECRET } };
+    await queue.upsertJobScheduler('nightly', { every: 86_400_000 }, template);
+    await queue.addJobLog(refused, `the password is ${SECRET}`);
+    const hidden: string[] = [];
+    for (const [, route] of REQUESTS.filter(([method]) => method === 'GET')) {
+      const { status, text } = await board.fetch(pathOf(route));
+      expect([route, text.includes(SECRET)]).toEqual([route, false]);
+      if (status === 403) hidden.push(route);
+    }
+    expect(hidden).toEqual(['/api/job-schedulers', '/api/queues/:queueName/:jobId/logs']);
+    await queue.removeJobScheduler('nightly');
   });
 
   it('changes nothing, whatever Bull Board offers', async () => {
