@@ -40,7 +40,7 @@ export interface LambdaFunction {
 }
 
 /** A direct invocation came to nothing that lasts: Lambda, or who invoked it, is to come again. */
-export class NotDoneError extends TetherError {
+class NotDoneError extends TetherError {
   readonly code = 'NotDone';
   constructor({ kind, key }: ReconcileRequest, { status, body }: HttpAnswer) {
     super(`${kind} ${formatKey(key)} is not done (${status}): ${reasonIn(body)}; invoke again`);
