@@ -21,6 +21,7 @@ import {
   type ReflectorSink,
   type ReflectorState,
 } from './reflector.ts';
+import { Rebuild } from './rebuild.ts';
 import { createSweeper, type Sweeper } from './sweeper.ts';
 import { HEARTBEAT, KINDS, ViewKeeper } from './view-keeper.ts';
 
@@ -74,10 +75,9 @@ export class LocalWatcher {
   readonly #dispatcher: Dispatcher;
   readonly #sweeper: Sweeper;
   readonly #comeback: Comeback;
+  readonly #rebuild: Rebuild;
   readonly #heartbeat: NodeJS.Timeout;
   readonly #opened = Promise.withResolvers<undefined>();
-  #rebuilding: Promise<void> | null = null;
-  #rebuildAgain = false;
   #found = 0;
   #stopped = false;
 
@@ -106,6 +106,14 @@ export class LocalWatcher {
       goOn: () => this.#inBackground('coming back', this.#comeBack()),
       monotonicMs: () => performance.now(),
     });
+    this.#rebuild = new Rebuild({
+      ready: () => this.ready,
+      relist: (reason) => this.#relistInDoubt(reason),
+      keys: () => this.keys(),
+      queue: deps.queue,
+      stopped: () => this.#stopped,
+      now: deps.now,
+    });
     for (const kind of KINDS) this.#watch(kind);
     this.#heartbeat = setInterval(() => {
       this.#inBackground('heartbeat', this.#beat());
@@ -129,16 +137,9 @@ export class LocalWatcher {
     return this.#found;
   }
 
-  /**
-   * The view may have lost data: fills it anew and dirties every Service. Asked again while it does,
-   * it does so once more afterwards: the first lists may have gone into what was lost.
-   */
+  /** The view may have lost data, and may do so again meanwhile: see `Rebuild`. */
   rebuild(reason: string): Promise<void> {
-    this.#rebuildAgain = this.#rebuilding !== null;
-    this.#rebuilding ??= this.#rebuild(reason).finally(() => {
-      this.#rebuilding = null;
-    });
-    return this.#rebuilding;
+    return this.#rebuild.run(reason);
   }
 
   /** All Services of the view. */
@@ -232,18 +233,10 @@ export class LocalWatcher {
     }
   }
 
-  async #rebuild(reason: string): Promise<void> {
-    await this.ready;
-    if (this.#stopped) return;
-    do {
-      this.#rebuildAgain = false;
-      this.#deps.log.warn({ reason }, 'filling the view anew');
-      this.#keeper.doubt();
-      await this.relist(reason);
-    } while (this.#rebuildAgain && !this.#stopped);
-    const at = this.#deps.now();
-    const adds = (await this.keys()).map((key) => ({ key, reason, at }));
-    await this.#deps.queue.addResync(adds);
+  async #relistInDoubt(reason: string): Promise<void> {
+    this.#deps.log.warn({ reason }, 'filling the view anew');
+    this.#keeper.doubt();
+    await this.relist(reason);
   }
 
   async #beat(): Promise<void> {
