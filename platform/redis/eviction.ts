@@ -1,5 +1,6 @@
 import type { Redis } from 'ioredis';
 import { primariesOf, type RedisClient } from './client.ts';
+import { isReply } from './reply-error.ts';
 
 /**
  * Whether Redis keeps every key also when its memory is full (`maxmemory-policy noeviction`); of a
@@ -20,7 +21,7 @@ async function policyOf(redis: Redis): Promise<string | null> {
     return /^maxmemory_policy:(\S+)/m.exec(await redis.info('memory'))?.[1] ?? null;
   } catch (error) {
     // An answer all the same: this user may not ask.
-    if (error instanceof Error && error.name === 'ReplyError') return null;
+    if (isReply(error)) return null;
     throw error;
   }
 }

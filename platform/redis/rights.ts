@@ -1,6 +1,7 @@
 import type { Redis } from 'ioredis';
 import { changesChannel, registryChannel } from './clusters/keys.ts';
 import { isCluster, masterOf, type RedisClient } from './client.ts';
+import { isReply } from './reply-error.ts';
 import { loadScript, runScript } from './scripts.ts';
 
 /*
@@ -54,7 +55,7 @@ async function missingFor(
     return [...rights, ...(await missingDirect(client, key, pattern))];
   } catch (error) {
     // The script itself.
-    return [deniedBy(error, pattern)];
+    return deniedBy(error, pattern);
   }
 }
 
@@ -65,7 +66,7 @@ async function missingDirect(client: RedisClient, key: string, pattern: string):
     return [];
   } catch (error) {
     const { previousErrors = [error] } = error as { readonly previousErrors?: unknown[] };
-    return previousErrors.map((one) => deniedBy(one, pattern));
+    return previousErrors.flatMap((one) => deniedBy(one, pattern));
   }
 }
 
@@ -79,7 +80,7 @@ async function missingChannels(client: RedisClient, prefix: string): Promise<str
     await listener.subscribe(registryChannel(prefix), changesChannel(prefix));
     return [];
   } catch (error) {
-    return [deniedBy(error, channelsOf(prefix), 'channel')];
+    return deniedBy(error, channelsOf(prefix), 'channel');
   } finally {
     listener.disconnect();
   }
@@ -89,11 +90,16 @@ function channelsOf(prefix: string): string {
   return `the channels {${prefix}}:*`;
 }
 
-/** @throws whatever is no refusal. */
-function deniedBy(error: unknown, pattern: string, of: 'key' | 'channel' = 'key'): string {
-  const message = error instanceof Error ? error.message : '';
-  if (!/NOPERM|unknown command/i.test(message)) throw error;
-  const [, command] = /'([^']+)'/.exec(message) ?? [];
-  if (command !== undefined) return command.toLowerCase();
-  return of === 'key' ? `the keys ${pattern}` : pattern;
+/**
+ * None where the server says no for a reason that is not this user's, such as a full disk (MISCONF), or
+ * replicas that are away (NOREPLICAS): a role is to start all the same, and to tell that.
+ *
+ * @throws whatever is no answer of the server.
+ */
+function deniedBy(error: unknown, pattern: string, of: 'key' | 'channel' = 'key'): string[] {
+  if (!isReply(error)) throw error;
+  if (!/NOPERM|unknown command/i.test(error.message)) return [];
+  const [, command] = /'([^']+)'/.exec(error.message) ?? [];
+  if (command !== undefined) return [command.toLowerCase()];
+  return [of === 'key' ? `the keys ${pattern}` : pattern];
 }

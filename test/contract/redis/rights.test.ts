@@ -57,6 +57,16 @@ describe('a user of Redis', () => {
     expect(error.message).not.toContain(SECRET);
   });
 
+  test('with the rights of the docs is let in also while Redis takes no writes', async () => {
+    await admin.config('SET', 'min-replicas-to-write', '1');
+    try {
+      await expect(admin.set('a', '1')).rejects.toThrow('NOREPLICAS');
+      await check();
+    } finally {
+      await admin.config('SET', 'min-replicas-to-write', '0');
+    }
+  });
+
   test('without the keys of the namespaces is told so', async () => {
     await allow('resetkeys', `~{${PREFIX}}:*`);
     expect((await failure(check)).message).toContain(`use the keys {${PREFIX}:*: see`);
