@@ -2,6 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { Logger } from '../../core/logger.ts';
 import type { RedisClient } from '../../platform/redis/client.ts';
 import { checkRedis } from '../../platform/redis/connect.ts';
+import { isReply } from '../../platform/redis/reply-error.ts';
 
 export interface WakeOptions {
   readonly redis: RedisClient;
@@ -37,8 +38,9 @@ async function answers(redis: RedisClient): Promise<boolean> {
   late.catch(() => undefined);
   try {
     return await Promise.race([redis.ping().then(() => true), late]);
-  } catch {
-    return false;
+  } catch (error) {
+    // Such as MISCONF, with a full disk: a new connection would hear the same.
+    return isReply(error);
   } finally {
     waiting.abort();
   }

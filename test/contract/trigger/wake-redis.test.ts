@@ -34,6 +34,20 @@ test('a connection that answers is kept', async () => {
   expect(await connection()).toBe(before);
 });
 
+test('a connection by which the server says that it cannot is kept as well', async () => {
+  await redis.call('ACL', 'SETUSER', 'app', 'on', '>pw', '~*', '+@all', '-ping');
+  const ofApp = connectRedis(`redis://app:pw@127.0.0.1:${proxy.port}`, 'producer', { log });
+  try {
+    await wakeRedis({ redis: ofApp, log });
+    const before: unknown = await ofApp.client('ID');
+    await expect(ofApp.ping()).rejects.toThrow('NOPERM');
+    await wakeRedis({ redis: ofApp, log });
+    expect(await ofApp.client('ID')).toBe(before);
+  } finally {
+    ofApp.disconnect();
+  }
+});
+
 test('a connection that was cut is waited for until it is back', async () => {
   const before = await connection();
   proxy.cut();
