@@ -160,7 +160,7 @@ function serverOptions(
     // A connection that never stood has nothing to say good-bye to; ioredis would wait for 2 s.
     disconnectTimeout: 100,
     retryStrategy: retryDelay,
-    reconnectOnError: reconnectAfter,
+    reconnectOnError: (error) => reconnectAfter(error, role),
     // Whoever subscribes does so each time it is ready: nobody would handle the failure of another.
     autoResubscribe: false,
     // What BullMQ expects of a reply, whichever protocol version it came by.
@@ -202,10 +202,12 @@ function sentinelOptions(address: RedisAddress, place: SentinelPlace): LocationO
 
 /**
  * READONLY means that this server was the primary until a failover: a new connection under the same
- * name finds the new one. 2: ioredis also sends the refused command again.
+ * name finds the new one. 2: ioredis also sends the refused command again, which only helps where commands
+ * wait for that connection; whoever fails fast (1) is told what was refused.
  */
-function reconnectAfter(error: Error): false | 2 {
-  return error.message.includes('READONLY') ? 2 : false;
+function reconnectAfter({ message }: Error, role: ConnectionRole): false | 1 | 2 {
+  if (!message.includes('READONLY')) return false;
+  return role === 'producer' ? 1 : 2;
 }
 
 /**

@@ -21,20 +21,24 @@ export function watchServer(redis: Redis, { where, role, log, onReconnect }: Wat
   const complaints = complainer(where, role, log);
   let wasReady = false;
   let lostAt: number | undefined;
+  let toldAt = -Infinity;
   redis.on('error', complaints.add);
   redis.on('sentinelError', complaints.add);
   redis.on('close', () => (lostAt ??= performance.now()));
   redis.on('ready', () => {
-    const awayMs = lostAt === undefined ? 0 : Math.round(performance.now() - lostAt);
+    const now = performance.now();
+    const awayMs = lostAt === undefined ? 0 : Math.round(now - lostAt);
     lostAt = undefined;
-    complaints.over();
-    if (wasReady) {
+    const wasTold = complaints.over();
+    // One that is connected to again and again, such as a replica that refuses each write, is always back.
+    if (wasReady && (wasTold || now - toldAt >= COMPLAIN_EVERY_MS)) {
+      toldAt = now;
       log.info(
         { redis: where, connection: role, awayMs },
         `Redis at ${where} is back after ${awayMs} ms`,
       );
-      onReconnect?.();
     }
+    if (wasReady) onReconnect?.();
     wasReady = true;
   });
 }
@@ -58,11 +62,13 @@ export function watchCluster(cluster: Cluster, { where, role, log, onReconnect }
   });
 }
 
-function complainer(
-  where: string,
-  role: string,
-  log: Logger,
-): { readonly add: (error: unknown) => void; readonly over: () => void } {
+interface Complainer {
+  readonly add: (error: unknown) => void;
+  /** It is there again; gives whether anybody was told that it was not. */
+  readonly over: () => boolean;
+}
+
+function complainer(where: string, role: string, log: Logger): Complainer {
   let complainedAt = -Infinity;
   return {
     add: (error) => {
@@ -75,7 +81,9 @@ function complainer(
       );
     },
     over: () => {
+      const complained = complainedAt !== -Infinity;
       complainedAt = -Infinity;
+      return complained;
     },
   };
 }

@@ -89,6 +89,20 @@ describe('a Redis that is fit', () => {
     await eventually(() => redis.ping());
     expect(lines.join('\n')).toMatch(/is back after \d+ ms/);
   });
+
+  test('is connected to anew when it became a replica: writes say so, and not each connection', async () => {
+    const server = await serve();
+    let reconnects = 0;
+    const redis = connect(server.url, () => reconnects++);
+    await checkRedis(redis, { log });
+    await redis.call('REPLICAOF', '127.0.0.1', String((await serve()).port));
+    for (let writes = 1; writes <= 5; writes += 1) {
+      expect((await failure(() => redis.set('a', '1'))).message).toMatch(/^READONLY/);
+      await eventually(() => expect(reconnects).toBe(writes));
+    }
+    const told = lines.filter((line) => line.includes('is back after'));
+    expect(told.length).toBeLessThan(reconnects);
+  });
 });
 
 describe('a Redis that is not fit is told apart in one sentence, without the password', () => {
