@@ -63,7 +63,8 @@ export class ApiGate implements OutageWatch {
   #overAt = -Infinity;
   #asking: Promise<boolean> | null = null;
   #answeredAt = -Infinity;
-  #startingSince: number | null = null;
+  /** Since when the server says that it is not ready, and when it last said so. */
+  #starting: { readonly since: number; readonly heardAt: number } | null = null;
   #waiting: Promise<void> = Promise.resolve();
 
   constructor(deps: ApiGateDeps) {
@@ -113,12 +114,15 @@ export class ApiGate implements OutageWatch {
 
   #isUsable({ kind }: ServerHealth): boolean {
     if (kind !== 'starting') {
-      this.#startingSince = null;
+      this.#starting = null;
       return kind === 'answers';
     }
     const now = this.#deps.monotonicMs();
-    this.#startingSince ??= now;
-    return now - this.#startingSince >= PATIENCE_MS;
+    const before = this.#starting;
+    // What it said long ago, with no word since, was another start.
+    const goesOn = before !== null && now - before.heardAt <= PATIENCE_MS;
+    this.#starting = { since: goesOn ? before.since : now, heardAt: now };
+    return now - this.#starting.since >= PATIENCE_MS;
   }
 
   #shut(reason: string): void {

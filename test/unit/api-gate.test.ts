@@ -96,6 +96,17 @@ describe('the gate before the queue', () => {
     expect(await fails(unreachable)).toBe(false);
   });
 
+  it('waits anew for a server that starts again, long after it was not ready before', async () => {
+    answers = [STARTING];
+    await fails(unreachable);
+    await eventually(() => expect(asked).toBeGreaterThanOrEqual(2));
+    now += 10_000;
+    await eventually(() => expect(gate.outage).toBe(null));
+    now += 3_600_000;
+    expect(await fails(unreachable)).toBe(true);
+    expect(gate.outage).toMatchObject({ reason: STARTING.reason });
+  });
+
   it('knows for three seconds that an outage is just over', async () => {
     expect(gate.justOver).toBe(false);
     answers = [AWAY, ANSWERS];
