@@ -44,8 +44,8 @@ export async function startWorkerRole(runtime: Runtime): Promise<Role> {
     liveness: [livenessOf('queue', consumer), livenessOf('cluster-queue', clusters.consumer)],
     readiness: [connectedCheck(consumer), gate.readiness],
     stop: async () => {
-      await gate.stop();
-      const [{ unfinished }] = await Promise.all([consumer.drain(config.drainMs), clusters.stop()]);
+      const drained = consumer.drain(config.drainMs);
+      const [{ unfinished }] = await Promise.all([drained, clusters.stop(), gate.stop()]);
       if (unfinished > 0) log.warn({ unfinished }, 'runs were cut short and put back');
       await life.end();
       await runtime.events.flush();

@@ -1,3 +1,4 @@
+import type { MaybePromise } from './credentials.ts';
 import type { KubeAccess } from './kubeconfig-access.ts';
 import { explainNetworkError } from './network-errors.ts';
 import { createTransport } from './transport.ts';
@@ -21,20 +22,21 @@ const AWAY: ReadonlySet<number> = new Set([502, 503, 504]);
 /**
  * Asks an API server whether it is ready, over a new connection: one that hangs says nothing about the
  * server that answers now, and neither do requests that wait for a connection. Never rejects; an
- * answer takes 2 s at most.
+ * answer takes 2 s at most, whatever an exec plugin takes for the credential.
  */
 export async function askHealth(access: KubeAccess, signal: AbortSignal): Promise<ServerHealth> {
   const transport = createTransport(access, { connections: 1, maxAnswerBytes: 0 });
   const { server, origin, prefix } = transport;
   const deadline = AbortSignal.timeout(DEADLINE_MS);
+  const cut = AbortSignal.any([signal, deadline]);
   try {
-    const headers = await transport.headers('');
+    const headers = await unlessAborted(transport.headers(''), cut);
     const { statusCode, body } = await transport.requests().request({
       origin,
       path: prefix + PATH,
       method: 'GET',
       headers,
-      signal: AbortSignal.any([signal, deadline]),
+      signal: cut,
     });
     await body.dump();
     if (statusCode === 401) transport.unauthorized();
@@ -47,5 +49,19 @@ export async function askHealth(access: KubeAccess, signal: AbortSignal): Promis
     return { kind: 'away', reason };
   } finally {
     await transport.close();
+  }
+}
+
+/** Rejects with the signal's reason once it aborts; what was waited for goes on unheard. */
+async function unlessAborted<T>(value: MaybePromise<T>, signal: AbortSignal): Promise<T> {
+  if (!(value instanceof Promise)) return value;
+  const aborted = Promise.withResolvers<never>();
+  const onAbort = (): void => aborted.reject(signal.reason);
+  if (signal.aborted) onAbort();
+  signal.addEventListener('abort', onAbort);
+  try {
+    return await Promise.race([value, aborted.promise]);
+  } finally {
+    signal.removeEventListener('abort', onAbort);
   }
 }

@@ -22,6 +22,11 @@ const ask = (to = port, signal = new AbortController().signal) => {
   const credentials = staticCredentials({ authorization: 'Bearer secret-token' });
   return askHealth({ server: `http://127.0.0.1:${to}`, insecure: false, credentials }, signal);
 };
+/** Credentials of an exec plugin that hangs. */
+const WAITING = {
+  ...staticCredentials({}),
+  authorization: () => new Promise<undefined>(() => undefined),
+};
 const answering = (status: number, text: string): RequestListener => {
   return (_request, response) => void response.writeHead(status).end(text);
 };
@@ -86,4 +91,20 @@ it('ends at once when it is no longer wanted', async () => {
   const stop = new AbortController();
   behave = () => stop.abort();
   expect(await ask(port, stop.signal)).toMatchObject({ kind: 'away' });
+});
+
+it('does not wait for a credential that is not to be had', async () => {
+  const access = { server: `http://127.0.0.1:${port}`, insecure: false, credentials: WAITING };
+  expect(await askHealth(access, new AbortController().signal)).toEqual({
+    kind: 'away',
+    reason: `127.0.0.1:${port} gave no answer within 2 s`,
+  });
+});
+
+it('ends at once while it waits for a credential, when it is no longer wanted', async () => {
+  const access = { server: `http://127.0.0.1:${port}`, insecure: false, credentials: WAITING };
+  const stop = new AbortController();
+  const asking = askHealth(access, stop.signal);
+  stop.abort(new Error('the process ends'));
+  expect(await asking).toMatchObject({ reason: expect.stringContaining('the process ends') });
 });
