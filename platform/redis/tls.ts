@@ -99,9 +99,10 @@ const UNTRUSTED: ReadonlySet<string> = new Set([
   'UNABLE_TO_GET_ISSUER_CERT_LOCALLY',
   'UNABLE_TO_VERIFY_LEAF_SIGNATURE',
   'CERT_SIGNATURE_FAILURE',
-  'CERT_HAS_EXPIRED',
-  'CERT_NOT_YET_VALID',
 ]);
+
+/** What it says of one that is not valid now. */
+const OUT_OF_DATE: ReadonlySet<string> = new Set(['CERT_HAS_EXPIRED', 'CERT_NOT_YET_VALID']);
 
 /** Why TLS with a server comes to nothing, if that is what an error says; waiting does not help. */
 export function tlsFaultOf(error: unknown): string | undefined {
@@ -110,6 +111,12 @@ export function tlsFaultOf(error: unknown): string | undefined {
   if (typeof code !== 'string') return undefined;
   if (UNTRUSTED.has(code)) {
     return `shows a certificate that is not trusted (${message}): give its CA by --redis-ca-file`;
+  }
+  if (OUT_OF_DATE.has(code)) {
+    return (
+      `shows a certificate that is not valid now (${message}): ` +
+      "renew it, or set the clocks right, the server's and this machine's"
+    );
   }
   if (code === 'ERR_TLS_CERT_ALTNAME_INVALID') {
     return `shows a certificate for another name (${message}): give its name by --redis-tls-server-name`;
