@@ -40,23 +40,20 @@ export function watchWrites({ redis, prefix, id, log }: WriteWatchOptions): Writ
   const stopping = new AbortController();
   const key = `{${prefix}}:writes:${id}`;
   const watch = { refusal: null as string | null };
+  let told = false;
   const look = async (): Promise<void> => {
-    const before = watch.refusal;
     try {
       await redis.set(key, '1', 'PX', TTL_MS);
-      watch.refusal = null;
     } catch (error) {
-      const text = describeError(error);
-      const remedy = REMEDIES.find(([code]) => text.startsWith(code))?.[1];
-      // Anything else is told by the connection itself.
-      if (remedy === undefined) return;
-      watch.refusal = `Redis takes no writes (${text}): ${remedy}`;
-    }
-    if (before === null && watch.refusal !== null) {
+      watch.refusal = refusalOf(error);
+      if (watch.refusal === null || told) return;
+      told = true;
       log.error({}, `${watch.refusal}; changes wait meanwhile, and none is lost`);
-    } else if (before !== null && watch.refusal === null) {
-      log.info({}, 'Redis takes writes again');
+      return;
     }
+    watch.refusal = null;
+    if (told) log.info({}, 'Redis takes writes again');
+    told = false;
   };
   const run = async (): Promise<void> => {
     while (!stopping.signal.aborted) {
@@ -74,4 +71,11 @@ export function watchWrites({ redis, prefix, id, log }: WriteWatchOptions): Writ
       await running;
     },
   };
+}
+
+/** Null where nobody answers: that is told by the connection itself. */
+function refusalOf(error: unknown): string | null {
+  const text = describeError(error);
+  const remedy = REMEDIES.find(([code]) => text.startsWith(code))?.[1];
+  return remedy === undefined ? null : `Redis takes no writes (${text}): ${remedy}`;
 }
