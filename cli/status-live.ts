@@ -56,6 +56,8 @@ function openPage(
   const screen = openScreen(terminal, onQuit);
   // A second signal ends the process at once.
   process.once('exit', screen.close);
+  // Before anybody prints what happened, which would go with the page.
+  process.prependListener('uncaughtException', screen.close);
   let body = '';
   const draw = (state: string): void => screen.show(`${state}\n\n${body}`);
   return {
@@ -67,6 +69,7 @@ function openPage(
     close: () => {
       screen.close();
       process.off('exit', screen.close);
+      process.off('uncaughtException', screen.close);
     },
   };
 }

@@ -34,7 +34,8 @@ describe('where its output is no terminal', () => {
   });
 });
 
-it('has a page of its own on a terminal, which q takes away again', async () => {
+/** `tether status --watch` on a terminal of its own, and all that it has written there. */
+function onTerminal(env: Readonly<Record<string, string>> = {}) {
   // util-linux' script: a terminal for one command.
   const command = [process.execPath, BIN, ...WATCH].map((word) => `'${word}'`).join(' ');
   const child = spawn('script', ['-qec', command, '/dev/null'], {
@@ -42,17 +43,44 @@ it('has a page of its own on a terminal, which q takes away again', async () => 
       ...process.env,
       KUBECONFIG: fromRun('kubeconfig'),
       TETHER_REDIS_URL: fromRun('redisUrl'),
+      ...env,
     },
   });
   let seen = '';
   child.stdout.on('data', (chunk: Buffer) => (seen += chunk.toString()));
   after.push(() => child.kill('SIGKILL'));
-  const ended = once(child, 'exit');
-  await eventually(() => expect(seen.split('\u001b[H').length).toBeGreaterThan(2));
-  expect(seen).toMatch(/^.*QUEUE +WAITING /m);
-  child.stdin.write('q');
-  expect(await ended).toEqual([0, null]);
-  await eventually(() => expect(child.stdout.readableEnded).toBe(true));
-  expect(seen.startsWith('\u001b[?1049h\u001b[?25l')).toBe(true);
-  expect(seen.trimEnd().endsWith('\u001b[?25h\u001b[?1049l')).toBe(true);
+  const exited = once(child, 'exit');
+  return {
+    press: (key: string) => void child.stdin.write(key),
+    seen: () => seen,
+    drawn: () => eventually(() => expect(seen.split('\u001b[H').length).toBeGreaterThan(2)),
+    ended: async (): Promise<unknown[]> => {
+      const [code, signal] = (await exited) as unknown[];
+      await eventually(() => expect(child.stdout.readableEnded).toBe(true));
+      return [code, signal];
+    },
+  };
+}
+
+it('has a page of its own on a terminal, which q takes away again', async () => {
+  const { press, seen, drawn, ended } = onTerminal();
+  await drawn();
+  expect(seen()).toMatch(/^.*QUEUE +WAITING /m);
+  press('q');
+  expect(await ended()).toEqual([0, null]);
+  expect(seen().startsWith('\u001b[?1049h\u001b[?25l')).toBe(true);
+  expect(seen().trimEnd().endsWith('\u001b[?25h\u001b[?1049l')).toBe(true);
+});
+
+it('takes its page away before it says that it failed', async () => {
+  const fail = `(key) => { if (String(key) === '!') throw Error('on purpose'); }`;
+  const code = encodeURIComponent(`process.stdin.on('data', ${fail})`);
+  const module = `data:text/javascript,${code}`;
+  const { press, seen, drawn, ended } = onTerminal({ NODE_OPTIONS: `--import=${module}` });
+  await drawn();
+  press('!');
+  expect(await ended()).toEqual([1, null]);
+  const [, page = '', afterwards = ''] = seen().split(/\u001b\[\?1049[hl]/);
+  expect(page).not.toContain('on purpose');
+  expect(afterwards).toMatch(/^tether: a fault of Tether itself: .*on purpose/);
 });
