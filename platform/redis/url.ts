@@ -140,6 +140,12 @@ interface Parts {
 function takeApart(rest: string): Parts {
   const [, user, hosts = '', path = ''] =
     /^(?:([^/?#]*)@)?([^/?#@]*)(?:\/([^?#]*))?$/s.exec(rest) ?? [];
+  if (/^(?:[^/?#@]*@)?[^/?#@]+(?:\/[^?#@]*)?[?#][^@]*$/s.test(rest)) {
+    throw new Fault(
+      'it takes no parameters after ? or #: TLS is rediss://, with --redis-ca-file, --redis-cert-file, ' +
+        '--redis-key-file and --redis-tls-server-name',
+    );
+  }
   if (hosts === '' || path.includes('@')) {
     throw new Fault(
       'write special characters of the password as %XX (%2F for /, %3F for ?, %23 for #, %40 for @)',

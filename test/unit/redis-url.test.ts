@@ -74,6 +74,8 @@ describe('a URL of Redis', () => {
     [`redis://:${SECRET}/x@localhost`, 'write special characters of the password as %XX'],
     [`redis://:${SECRET}?x@localhost`, 'write special characters of the password as %XX'],
     [`redis://:${SECRET}#x@localhost`, 'write special characters of the password as %XX'],
+    [`rediss://:${SECRET}@localhost?tls=true`, 'no parameters after ? or #: TLS is rediss://'],
+    [`redis+cluster://:${SECRET}@a,b/0#x`, 'no parameters after ? or #: TLS is rediss://'],
     [`redis://:${SECRET}%zz@localhost`, 'a % that is not part of a %XX'],
     [`redis://:${SECRET}@localhost:port`, 'a port a number up to 65535'],
     [`redis://:${SECRET}@localhost:0`, 'a port a number up to 65535'],
