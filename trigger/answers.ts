@@ -1,7 +1,7 @@
 import { assertNever } from '../core/errors.ts';
 import type { QueueName } from '../core/job.ts';
 import { jsonAnswer, refusal, retryAfter, type HttpAnswer } from '../platform/http/exchange.ts';
-import type { JobReport } from '../platform/redis/queue/outcomes.ts';
+import { NOT_ENDED, type JobReport } from '../platform/redis/queue/outcomes.ts';
 
 /** A key that is in its queue. */
 export interface Queued {
@@ -25,7 +25,7 @@ export function reportAnswer(queued: Queued, report: JobReport): HttpAnswer {
     case 'failed':
       return jsonAnswer(200, { ...queued, outcome: 'terminal', reason: report.reason });
     case 'pending': {
-      const { retries, reason = 'no worker has taken it' } = report;
+      const { retries, reason = NOT_ENDED } = report;
       return jsonAnswer(202, { ...queued, outcome: 'pending', retries, reason });
     }
     case 'unknown': {

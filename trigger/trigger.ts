@@ -17,7 +17,7 @@ import { queuedAnswer, reportAnswer, type Queued } from './answers.ts';
 import { parseWait } from './wait.ts';
 
 /** The queue as a trigger uses it. */
-export type TriggerQueue = Pick<WorkQueue, 'addOnDemand' | 'waitFor' | 'counts'>;
+export type TriggerQueue = Pick<WorkQueue, 'addOnDemand' | 'waitFor' | 'countOnDemand'>;
 
 export interface TriggerOptions {
   readonly queues: Readonly<Record<QueueName, TriggerQueue>>;
@@ -83,8 +83,8 @@ class Trigger {
     const queue = queues[asked.kind];
     this.#waiting += waitMs === null ? 0 : 1;
     try {
-      // Plain adds alone are in this line: events and resyncs have a priority.
-      if ((await queue.counts()).waiting >= mostQueued) {
+      // Those that back off count as well: they come back, and are first in line again.
+      if ((await queue.countOnDemand()) >= mostQueued) {
         return busy(`${mostQueued} keys that were asked for wait already`);
       }
       const queued = await this.#enqueue(queue, asked);

@@ -7,7 +7,7 @@ import { dryRunService } from '../../functions/dry-run.ts';
 import type { PlannedWrite, SlicePlan } from '../../functions/plan/types.ts';
 import type { Config } from '../../platform/config.ts';
 import { createEndpointApi } from '../../platform/kube/endpoint-api.ts';
-import type { JobReport } from '../../platform/redis/queue/outcomes.ts';
+import { NOT_ENDED, type JobReport } from '../../platform/redis/queue/outcomes.ts';
 import type { CommandInput, Io } from '../command.ts';
 import { withKube, withQueue } from '../roles/clients.ts';
 
@@ -76,8 +76,8 @@ function describeReport(
     case 'failed':
       return `${name}: refused: ${report.reason}`;
     case 'pending': {
-      const why = report.reason === undefined ? 'no worker has taken it' : report.reason;
-      return `${name}: not done yet after ${WAIT_MS / 1000} s (${why}); it stays in the queue`;
+      const { reason = NOT_ENDED } = report;
+      return `${name}: not done yet after ${WAIT_MS / 1000} s (${reason}); it stays in the queue`;
     }
     case 'unknown':
       return `${name}: its job is not known any more`;

@@ -54,6 +54,7 @@ function toldQueue(onAdd: (key: string) => void): WorkQueue {
   return {
     addEvents: add,
     addResync: add,
+    countOnDemand: notUsed,
     close: () => Promise.resolve(),
     addOnDemand: notUsed,
     waitFor: notUsed,

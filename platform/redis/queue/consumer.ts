@@ -16,6 +16,7 @@ import { startClockGuard } from './clock-guard.ts';
 import type { Handle } from './disposition.ts';
 import { createRunner, type Runner } from './run-job.ts';
 import { KEEP_FAILED } from './settle-job.ts';
+import { eventAdder } from './work-queue.ts';
 
 export interface ConsumerOptions {
   readonly redisUrl: RedisAddress;
@@ -81,7 +82,7 @@ const GRACE_MS = 1000;
 
 /** Starts taking jobs from a queue, at once and until `drain`. */
 export function startConsumer(options: ConsumerOptions): Consumer {
-  const { redisUrl, prefix, name, log, handle } = options;
+  const { redisUrl, prefix, name, log } = options;
   const bullmq = loadWorker();
   const waiting = `${queuePrefix(prefix)}:${name}:wait`;
   const redis = connectConsumer(redisUrl, waiting, { log });
@@ -89,9 +90,9 @@ export function startConsumer(options: ConsumerOptions): Consumer {
   const progress = (): void => {
     progressAt = performance.now();
   };
-  const onInvalid = options.onInvalid ?? (() => undefined);
   const backend = () => worker.getBackend();
-  const runner = createRunner({ redis, prefix, name, log, bullmq, handle, backend, onInvalid });
+  const addEvent = eventAdder({ redis, prefix, name, log });
+  const runner = createRunner({ ...options, redis, bullmq, backend, addEvent });
   const worker: Worker = new bullmq.Worker(
     name,
     async (job, token) => {

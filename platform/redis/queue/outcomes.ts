@@ -1,6 +1,7 @@
 import type { RedisClient } from '../client.ts';
 import { describeError, UnreachableError } from '../../../core/errors.ts';
 import { queuePrefix, type QueueName } from '../../../core/job.ts';
+import { LONGEST_ON_DEMAND_MS, putOffKey } from './on-demand.ts';
 
 /*
  * How whoever added an on-demand job learns what came of it. The worker appends to a stream of the
@@ -28,6 +29,9 @@ export type OutcomeEntry =
   /** Put off, and tried again later. */
   | { readonly kind: 'retry'; readonly reason: string };
 
+/** Of a job that is pending and was never put off. */
+export const NOT_ENDED = 'no worker has taken it, or its run has not ended yet';
+
 /** How long an outcome can be asked for. */
 const OUTCOME_TTL_MS = 120_000;
 /** A job that is put off for ever does not grow for ever. */
@@ -47,18 +51,33 @@ function outcomeKey({ prefix, name, jobId }: JobAddress): string {
   return `${queuePrefix(prefix)}:outcome:${name}:${jobId}`;
 }
 
-/** Appends to a job's outcome; `entry` is storable. */
+/**
+ * Appends to a job's outcome; `entry` is storable. Notes beside it whether the job has been put off, for
+ * `countOnDemand`.
+ *
+ * @param ends whether the job ends with this entry.
+ */
 export async function writeOutcome(
   redis: RedisClient,
   address: JobAddress,
   entry: OutcomeEntry,
+  ends: boolean,
 ): Promise<void> {
   const key = outcomeKey(address);
-  await redis
+  const putOff = putOffKey(address);
+  const all = redis
     .multi()
     .xadd(key, 'MAXLEN', '~', MAX_ENTRIES, '*', 'entry', JSON.stringify(entry))
-    .pexpire(key, OUTCOME_TTL_MS)
-    .exec();
+    .pexpire(key, OUTCOME_TTL_MS);
+  if (ends) all.zrem(putOff, address.jobId);
+  else {
+    const now = Date.now();
+    all
+      .zadd(putOff, now, address.jobId)
+      .zremrangebyscore(putOff, '-inf', now - LONGEST_ON_DEMAND_MS)
+      .pexpire(putOff, LONGEST_ON_DEMAND_MS);
+  }
+  await all.exec();
 }
 
 /**
@@ -137,7 +156,10 @@ async function followOutcome(
       progress.retries += 1;
       progress.reason = entry.reason;
     }
-    if (!exists && reply === null) return { kind: 'unknown' };
+    if (!exists && reply === null) {
+      // One that was put off and is gone goes on as an event of its key.
+      return progress.retries > 0 ? pending(progress) : { kind: 'unknown' };
+    }
     if (deadline <= performance.now()) return pending(progress);
   }
 }

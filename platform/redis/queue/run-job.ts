@@ -27,7 +27,7 @@ export interface ActiveRun {
 
 export interface RunnerDeps extends SettleDeps {
   readonly handle: Handle;
-  readonly onInvalid: (jobId: string, error: InvalidInputError) => void;
+  readonly onInvalid?: (jobId: string, error: InvalidInputError) => void;
 }
 
 export interface Runner {
@@ -53,7 +53,7 @@ export function createRunner(deps: RunnerDeps): Runner {
         parsed = parseJob(job.name, job.data);
       } catch (error) {
         if (!(error instanceof InvalidInputError)) throw error;
-        deps.onInvalid(mine.id, error);
+        deps.onInvalid?.(mine.id, error);
         await shortenData(mine, deps.log);
         return await fail(deps, mine, error);
       }

@@ -1,12 +1,14 @@
 import type { Job, Worker } from 'bullmq';
 import type { RedisClient } from '../client.ts';
 import { assertNever, describeError, type TetherError } from '../../../core/errors.ts';
-import { MAX_REASON_LENGTH, queuePrefix, type QueueName } from '../../../core/job.ts';
+import { MAX_REASON_LENGTH, parseJob, queuePrefix, type QueueName } from '../../../core/job.ts';
 import type { Logger } from '../../../core/logger.ts';
 import { loadQueueScript, runScript } from '../scripts.ts';
 import type { loadWorker } from './bullmq.ts';
 import type { Disposition } from './disposition.ts';
+import { isOutlived } from './on-demand.ts';
 import { storable, writeOutcome, type OutcomeEntry } from './outcomes.ts';
+import type { Add } from './work-queue.ts';
 
 export interface SettleDeps {
   readonly redis: RedisClient;
@@ -16,6 +18,8 @@ export interface SettleDeps {
   readonly bullmq: Pick<ReturnType<typeof loadWorker>, 'DelayedError' | 'UnrecoverableError'>;
   /** The worker's, which needs the runner first. */
   readonly backend: () => Pick<ReturnType<Worker['getBackend']>, 'retryJob'>;
+  /** Resolves once the event is in the queue. */
+  readonly addEvent: (add: Add) => Promise<void>;
 }
 
 /** A job that this worker has, and the token of its lock. */
@@ -65,7 +69,7 @@ function complete(deps: SettleDeps, mine: Mine, result: unknown): unknown {
   mine.job.opts.removeOnComplete = true;
   if (mine.job.deduplicationId !== undefined) return undefined;
   const stored = storable(result);
-  tellOutcome(deps, mine, { kind: 'completed', result: stored });
+  tellOutcome(deps, mine, { kind: 'completed', result: stored }, true);
   return stored;
 }
 
@@ -73,7 +77,7 @@ function complete(deps: SettleDeps, mine: Mine, result: unknown): unknown {
 export async function fail(deps: SettleDeps, mine: Mine, error: TetherError): Promise<never> {
   mine.job.opts.removeOnFail = { count: KEEP_FAILED };
   const reason = error.message.slice(0, MAX_REASON_LENGTH);
-  tellOutcome(deps, mine, { kind: 'failed', reason });
+  tellOutcome(deps, mine, { kind: 'failed', reason }, true);
   deps.log.warn({ job: mine.id, code: error.code }, `job ${mine.id} is refused: ${reason}`);
   throw new deps.bullmq.UnrecoverableError(reason);
 }
@@ -84,7 +88,13 @@ async function putOff(
   { delayMs, reason }: Extract<Disposition, { kind: 'later' }>,
 ): Promise<never> {
   const { job, id, token } = mine;
-  tellOutcome(deps, mine, { kind: 'retry', reason: reason.slice(0, MAX_REASON_LENGTH) });
+  const entry = { kind: 'retry', reason: reason.slice(0, MAX_REASON_LENGTH) } as const;
+  if (await becameEvent(deps, mine)) {
+    tellOutcome(deps, mine, entry, true);
+    mine.job.opts.removeOnFail = true;
+    throw new deps.bullmq.UnrecoverableError(`${entry.reason}; its key is tried on as an event`);
+  }
+  tellOutcome(deps, mine, entry, false);
   await unlessTaken(deps, mine, async () => {
     await job.moveToDelayed(Date.now() + Math.max(0, Math.round(delayMs)), token);
     if (job.deduplicationId === undefined) return;
@@ -93,6 +103,24 @@ async function putOff(
     await runScript(deps.redis, runNow, keys, [id]);
   });
   throw new deps.bullmq.DelayedError();
+}
+
+/**
+ * An on-demand job that nobody waits for any more goes on as an event of its key, of which there is one
+ * however often somebody asked. The event is there before the job ends; where it cannot be added the job
+ * is put off as before.
+ */
+async function becameEvent(deps: SettleDeps, { job, id }: Mine): Promise<boolean> {
+  if (job.deduplicationId !== undefined || !isOutlived(job, Date.now())) return false;
+  try {
+    const { reason = 'asked for', at = Date.now(), ...rest } = parseJob(job.name, job.data);
+    await deps.addEvent({ ...rest, reason, at });
+  } catch (error) {
+    deps.log.warn({ job: id }, `job ${id} did not become an event: ${describeError(error)}`);
+    return false;
+  }
+  deps.log.info({ job: id }, `job ${id} was tried for long enough: its key goes on as an event`);
+  return true;
 }
 
 /** For another worker to take at once: by no clock, and not through the delayed jobs. */
@@ -122,10 +150,15 @@ async function unlessTaken(
  * Tells those who wait for an on-demand job; nobody waits for others. Sent ahead of the command that
  * ends the job on the same connection, so it is there first, and costs no time.
  */
-function tellOutcome(deps: SettleDeps, { job, id }: Mine, entry: OutcomeEntry): void {
+function tellOutcome(
+  deps: SettleDeps,
+  { job, id }: Mine,
+  entry: OutcomeEntry,
+  ends: boolean,
+): void {
   if (job.deduplicationId !== undefined) return;
   const address = { prefix: deps.prefix, name: deps.name, jobId: id };
-  writeOutcome(deps.redis, address, entry).catch((error: unknown) => {
+  writeOutcome(deps.redis, address, entry, ends).catch((error: unknown) => {
     deps.log.warn({ job: id }, `the outcome of job ${id} is lost: ${describeError(error)}`);
   });
 }

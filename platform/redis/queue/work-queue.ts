@@ -10,6 +10,7 @@ import { loadQueueScript, runScript } from '../scripts.ts';
 import { loadQueue } from './bullmq.ts';
 import { eventOptions, resyncOptions } from './classes.ts';
 import { countJobs, failedJobs, type FailedJob, type QueueCounts } from './inspect.ts';
+import { countOnDemand } from './on-demand.ts';
 import { readOutcome, type JobReport } from './outcomes.ts';
 
 /** One key to be looked at. */
@@ -45,6 +46,8 @@ export interface WorkQueue {
     options: { readonly timeoutMs: number; readonly signal?: AbortSignal },
   ): Promise<JobReport>;
   counts(): Promise<QueueCounts>;
+  /** On-demand jobs that have not ended: in line, or backing off. */
+  countOnDemand(): Promise<number>;
   /** Jobs that were refused for good, the latest first. */
   failedJobs(limit: number): Promise<readonly FailedJob[]>;
   close(): Promise<void>;
@@ -84,12 +87,26 @@ export function openQueue(options: OpenQueueOptions): WorkQueue {
     },
     waitFor: (jobId, waitOptions) => waitFor(context, jobId, waitOptions),
     counts: () => orUnreachable(context, 'count jobs', () => countJobs(redis, prefix, name)),
+    countOnDemand: () =>
+      orUnreachable(context, 'count on-demand jobs', () => countOnDemand(redis, { prefix, name })),
     failedJobs: (limit) =>
       orUnreachable(context, 'list failed jobs', () => failedJobs(queue, limit)),
     close: async () => {
       await queue.close();
       if (owned) redis.disconnect();
     },
+  };
+}
+
+/** Adds an event on a connection of the caller's. For rare use: the queue is opened for each. */
+export function eventAdder(options: OpenQueueOptions): (add: Add) => Promise<void> {
+  return async (add) => {
+    const queue = openQueue(options);
+    try {
+      await queue.addEvents([add]);
+    } finally {
+      await queue.close();
+    }
   };
 }
 

@@ -140,7 +140,7 @@ describe('a request with the token', () => {
     expect(body).toMatchObject({
       outcome: 'pending',
       retries: 0,
-      reason: 'no worker has taken it',
+      reason: 'no worker has taken it, or its run has not ended yet',
     });
   });
 });
@@ -181,6 +181,19 @@ describe('a request is refused', () => {
     const { status, headers } = await ask();
     expect([status, headers.get('retry-after')]).toEqual([429, '1']);
     expect(await harness.queue.counts()).toMatchObject({ waiting: 2 });
+  });
+
+  test('with 429, when too many back off, which are first in line again after that', async () => {
+    await looker.close();
+    looker = await start({ mostQueued: 2 });
+    const later = { kind: 'later', delayMs: 60_000, reason: 'a right is missing' } as const;
+    harness.startWorker({ handle: () => Promise.resolve(later) });
+    expect([(await ask()).status, (await ask()).status]).toEqual([202, 202]);
+    await eventually(async () => {
+      expect(await harness.queue.counts()).toMatchObject({ waiting: 0, active: 0, delayed: 2 });
+    });
+    expect((await ask()).status).toBe(429);
+    expect(await harness.queue.counts()).toMatchObject({ waiting: 0, delayed: 2 });
   });
 
   test('with 429, when too many wait for their outcome; without wait it is taken', async () => {
