@@ -12,6 +12,7 @@ import { withKube } from '../roles/clients.ts';
 import { plural, textTable } from '../text-table.ts';
 import { findLiving } from '../uninstall/living.ts';
 import { listOwnSlices, removeSlices, type OwnSlice } from '../uninstall/own-slices.ts';
+import { removeJobs } from '../uninstall/queued-jobs.ts';
 
 /** Redis, or why it cannot be asked: a cluster is to be left clean also after its Redis is gone. */
 type Memory =
@@ -27,6 +28,8 @@ interface Job {
   readonly memory: Memory;
   /** Undefined: all of them. */
   readonly namespace: string | undefined;
+  /** Goes on whoever may still write. */
+  readonly force: boolean;
   readonly io: Io;
 }
 
@@ -39,9 +42,10 @@ export function run({ config, flags }: CommandInput, io: Io): Promise<number> {
   const namespace = namespaceOf(flags['namespace']);
   return withKube(config, (client) =>
     withMemory(config, async (memory) => {
-      const job: Job = { config, client, memory, namespace, io };
+      const force = flags['force'] === true;
+      const job: Job = { config, client, memory, namespace, force, io };
       if (flags['purge'] !== true) return show(job);
-      if (flags['force'] !== true) await refuseWhileServed(job);
+      if (!force) await refuseWhileServed(job);
       return purge(job);
     }),
   );
@@ -115,6 +119,7 @@ async function show({ config, client, memory, namespace, io }: Job): Promise<num
 
 async function purge(job: Job): Promise<number> {
   const { config, client, namespace, io } = job;
+  await purgeJobs(job);
   const slices = await listOwnSlices(client, config.manager, namespace, io.signal);
   const { removed, failures } = await removeSlices(client, slices, io.signal);
   const where = plural(countByNamespace(removed).size, 'namespace');
@@ -122,6 +127,26 @@ async function purge(job: Job): Promise<number> {
   for (const failure of failures) io.err(`tether: ${failure}`);
   const done = (await purgeKeys(job)) && failures.length === 0;
   return done ? 0 : 1;
+}
+
+/**
+ * Of one namespace, whose slices workers that go on would write again. (Where all is removed there are no
+ * workers, and their queues go with all other keys.)
+ */
+async function purgeJobs({ config, memory, namespace, force, io }: Job): Promise<void> {
+  if (namespace === undefined || memory.redis === null) return;
+  const { taken, running } = await removeJobs(
+    memory.redis,
+    config.redisPrefix,
+    namespace,
+    io.signal,
+  );
+  io.out(`Jobs of namespace ${namespace}: ${taken} removed`);
+  if (running === 0 || force) return;
+  throw new CommandError(
+    `${plural(running, 'run')} of namespace ${namespace} did not end in time and may still write: no slice ` +
+      'was removed; run this again, or say --force',
+  );
 }
 
 /** False when there is a Redis, and it still has them. */

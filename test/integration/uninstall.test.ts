@@ -143,6 +143,28 @@ describe('tether uninstall', () => {
     await eventually(async () => expect((await ours(one))[0]?.endpoints).toHaveLength(2));
   });
 
+  it('of a namespace takes its keys out of the queue, so that no worker fills it again', async () => {
+    await servedAndStopped();
+    // What is asked for is served by any worker, and a missing right makes it back off for half a minute.
+    between.rule = ({ path }) =>
+      path.includes(other) ? refuse(403, { reason: 'Forbidden', message: 'no' }) : undefined;
+    const args = ['up', '--namespaces', one, '--kubeconfig', between.kubeconfig];
+    const tether = spawnTether(args, own());
+    await tether.untilLog(/"ready"/);
+    expect((await runTether(['reconcile', 'service', `${other}/web`], own())).code).toBe(0);
+    const backingOff = (): Promise<number> => redis.zcard(`{${install}}:service:delayed`);
+    await eventually(async () => expect(await backingOff()).toBe(1));
+
+    const { code, stdout } = await uninstall('--purge', '--namespace', other);
+    expect(code).toBe(0);
+    expect(stdout).toContain(`Jobs of namespace ${other}: 1 removed\n`);
+    expect(await backingOff()).toBe(0);
+    between.rule = () => undefined;
+    const done = await runTether(['reconcile', 'service', `${one}/web`, '--wait'], own());
+    expect(done.code).toBe(0);
+    expect([await ours(one), await ours(other)]).toMatchObject([[{}], []]);
+  });
+
   it('goes on where one slice cannot be removed, says so, and fails', async () => {
     await servedAndStopped();
     between.rule = ({ method, path }) =>
