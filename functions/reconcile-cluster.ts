@@ -113,10 +113,9 @@ async function run(
   ]);
   const previous = decisions.find((one) => one.secret === secretName) ?? null;
   if (secret === null || !isClusterSecret(secret)) {
-    const reason = whyNone(key, secret, namespace);
     await lease.confirm();
-    await forget(deps, previous, reason);
-    return { kind: 'forgotten', reason };
+    await forget(deps, previous, whyNone(key, secret, namespace));
+    return { kind: 'forgotten', reason: whyNothingIsKnown(key, namespace) };
   }
   const judge = { ...deps, isAwaited: (awaited: ObjectKey) => lock.isAwaited(awaited) };
   const around = { previous, decisions, now, probeNow };
@@ -130,13 +129,23 @@ async function run(
   return { kind: 'decided', decision, againMs };
 }
 
+/** For the log of a cluster that is gone. */
 function whyNone(key: ObjectKey, secret: ApiSecret | null, namespace: string): string {
+  if (key.namespace !== namespace) return livesElsewhere(key, namespace);
   const name = `Secret ${formatKey(key)}`;
-  if (key.namespace !== namespace) {
-    return `${name}: cluster Secrets live in the namespace ${namespace} (--namespace)`;
-  }
   if (secret === null) return `${name} does not exist`;
   return `${name} is no cluster Secret: it wants the type and the label of one`;
+}
+
+/** For whoever asked: which Secrets there are that describe no cluster is none of their business. */
+function whyNothingIsKnown(key: ObjectKey, namespace: string): string {
+  if (key.namespace !== namespace) return livesElsewhere(key, namespace);
+  const name = formatKey(key);
+  return `there is no cluster Secret ${name}: none of that name, or one without the type or the label`;
+}
+
+function livesElsewhere(key: ObjectKey, namespace: string): string {
+  return `Secret ${formatKey(key)}: cluster Secrets live in the namespace ${namespace} (--namespace)`;
 }
 
 async function forget(

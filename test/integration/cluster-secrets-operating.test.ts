@@ -52,10 +52,19 @@ describe('tether reconcile cluster', () => {
   });
 
   it.each([
-    ['nothing', () => `${rig.ns}/nothing`, /nothing is known of it: Secret \S+ does not exist/],
+    ['nothing', () => `${rig.ns}/nothing`, /known of it: there is no cluster Secret \S+:/],
     ['another namespace', () => 'default/east', /cluster Secrets live in the namespace cs-people-/],
   ])('of %s says so', async (_what, key, said) => {
     expect((await tether('reconcile', 'cluster', key(), '--wait')).stdout).toMatch(said);
+  });
+
+  it('of a Secret that describes no cluster says the same as of one that is not there', async () => {
+    await rig.put({ name: 'plain', cluster: null, type: 'Opaque' });
+    const said = async (name: string): Promise<string> => {
+      const { stdout } = await tether('reconcile', 'cluster', `${rig.ns}/${name}`, '--wait');
+      return stdout.replaceAll(`/${name}`, '/NAME');
+    };
+    expect(await said('plain')).toBe(await said('absent'));
   });
 
   it('without --wait enqueues', async () => {
