@@ -83,7 +83,7 @@ async function directly(event: unknown, runner: LambdaFunction['runner']): Promi
 /** Lambda logs what is thrown, past the filter of our own log. */
 function reasonIn(body: string): string {
   const { reason, error = reason } = JSON.parse(body) as Readonly<Record<string, unknown>>;
-  return redactText(String(error ?? 'no reason given'));
+  return redactText(typeof error === 'string' ? error : 'no reason given');
 }
 
 async function byHttp(event: LambdaHttpEvent, http: HttpHandler | null): Promise<HttpAnswer> {

@@ -31,8 +31,7 @@ beforeEach(() => {
   });
 });
 
-const added = (count: number): Promise<void> =>
-  eventually(() => expect(adds).toHaveLength(count));
+const added = (count: number): Promise<void> => eventually(() => expect(adds).toHaveLength(count));
 
 describe('filling the view anew', () => {
   beforeEach(() => ready.resolve(undefined));

@@ -7,9 +7,13 @@ export const queue: Row = {
   width: 8,
   height: 7,
   panels: [
-    graph(['Keys that wait', 'In the whole queue: every watcher and worker shows the same.'], 'short', {
-      '{{name}}': `max by (name) (${ours(series('workqueue_depth'))})`,
-    }),
+    graph(
+      ['Keys that wait', 'In the whole queue: every watcher and worker shows the same.'],
+      'short',
+      {
+        '{{name}}': `max by (name) (${ours(series('workqueue_depth'))})`,
+      },
+    ),
     graph(['Oldest key', 'Grows steadily: nobody takes keys. Hovers: too few workers.'], 's', {
       '{{name}}': `max by (name) (${series('tether_queue_oldest_seconds')})`,
     }),

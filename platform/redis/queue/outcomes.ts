@@ -156,12 +156,14 @@ async function followOutcome(
       progress.retries += 1;
       progress.reason = entry.reason;
     }
-    if (!exists && reply === null) {
-      // One that was put off and is gone goes on as an event of its key.
-      return progress.retries > 0 ? pending(progress) : { kind: 'unknown' };
-    }
+    if (!exists && reply === null) return goneReport(progress);
     if (deadline <= performance.now()) return pending(progress);
   }
+}
+
+/** Of a job that is there no more, without an outcome: one that was put off goes on as an event of its key. */
+function goneReport(progress: Progress): JobReport {
+  return progress.retries > 0 ? pending(progress) : { kind: 'unknown' };
 }
 
 function pending({ retries, reason }: Progress): JobReport {
