@@ -48,6 +48,9 @@ export class ApiError extends TetherError {
   }
 }
 
+/** HTTP statuses of a gateway that has no server behind it, and of an API server that is starting. */
+export const NO_SERVER: ReadonlySet<number> = new Set([502, 503, 504]);
+
 /** The API server's own word that an object is not there; a proxy's 404 has no such reason. */
 export function isNotFound(error: unknown): boolean {
   return error instanceof ApiError && error.status === 404 && error.failure.reason === 'NotFound';

@@ -1,4 +1,4 @@
-import { ApiError, UnreachableError } from '../core/errors.ts';
+import { ApiError, NO_SERVER, UnreachableError } from '../core/errors.ts';
 import type { Logger } from '../core/logger.ts';
 import type { Outcome } from '../core/outcome.ts';
 import type { ServerHealth } from '../platform/kube/server-health.ts';
@@ -39,8 +39,6 @@ export interface ApiGateDeps {
 
 /** A key that met an outage may be tried so much later, ms, by whichever worker takes keys then. */
 export const OUTAGE_RETRY_MS = 250;
-/** What a gateway, or the server itself, says when there is no server to be had. */
-const NO_SERVER: ReadonlySet<number> = new Set([502, 503, 504]);
 /** From one question to the next during an outage, ms; drawn, so that workers do not ask as one. */
 const ASK_EVERY_MS = { least: 250, most: 500 } as const;
 /** An answer counts for as long, ms: a burst of failures is one question. */

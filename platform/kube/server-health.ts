@@ -1,3 +1,4 @@
+import { NO_SERVER } from '../../core/errors.ts';
 import type { MaybePromise } from './credentials.ts';
 import type { KubeAccess } from './kubeconfig-access.ts';
 import { explainNetworkError } from './network-errors.ts';
@@ -16,8 +17,6 @@ export type ServerHealth =
 const PATH = '/readyz';
 /** The server looks at flags in its memory for the answer. */
 const DEADLINE_MS = 2_000;
-/** What proxies and load balancers say of a server that they cannot reach, and servers of themselves. */
-const AWAY: ReadonlySet<number> = new Set([502, 503, 504]);
 
 /**
  * Asks an API server whether it is ready, over a new connection: one that hangs says nothing about the
@@ -40,7 +39,9 @@ export async function askHealth(access: KubeAccess, signal: AbortSignal): Promis
     });
     await body.dump();
     if (statusCode === 401) transport.unauthorized();
-    if (AWAY.has(statusCode)) return { kind: 'away', reason: `${server} answers ${statusCode}` };
+    if (NO_SERVER.has(statusCode)) {
+      return { kind: 'away', reason: `${server} answers ${statusCode}` };
+    }
     if (statusCode !== 500) return { kind: 'answers' };
     return { kind: 'starting', reason: `${server} says that it is not ready yet` };
   } catch (error) {

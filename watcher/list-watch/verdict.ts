@@ -1,4 +1,4 @@
-import { ApiError, describeError, UnreachableError } from '../../core/errors.ts';
+import { ApiError, describeError, NO_SERVER, UnreachableError } from '../../core/errors.ts';
 import { WatchDamagedError } from '../../platform/kube/client.ts';
 
 /** The sink threw: the state that it keeps can no longer be trusted. */
@@ -26,9 +26,7 @@ export interface Verdict {
 /** A nonsensical Retry-After must not put a cluster out of sight for days; ms. */
 const MAX_RETRY_AFTER_MS = 300_000;
 /** Statuses that have nothing to do with what was asked for. */
-const PASSING: ReadonlySet<number> = new Set([401, 403, 429, 502, 503, 504]);
-/** What gateways say of a server that they cannot reach, and one that is starting of itself. */
-const NO_SERVER: ReadonlySet<number> = new Set([502, 503, 504]);
+const PASSING: ReadonlySet<number> = new Set([401, 403, 429, ...NO_SERVER]);
 
 /** Pure: judges by type and status, never by the text of a message, but where the API has no other sign. */
 export function verdictOf(error: unknown): Verdict {

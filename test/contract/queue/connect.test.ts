@@ -1,19 +1,16 @@
 import { afterEach, describe, expect, test } from '@jest/globals';
 import type { Redis } from 'ioredis';
 import { InvalidInputError, UnreachableError } from '../../../core/errors.ts';
-import type { Logger } from '../../../core/logger.ts';
 import { freePort } from '../../../platform/process/free-port.ts';
 import type { RedisClient } from '../../../platform/redis/client.ts';
 import { checkRedis, connectRedis } from '../../../platform/redis/connect.ts';
 import { startPrivateRedis, type PrivateRedis } from '../../../platform/redis/private-server.ts';
 import { eventually } from '../../support/eventually.ts';
+import { failure, notedLog } from '../redis/noted.ts';
 
 const SECRET = 'hunter2-secret';
-const lines: string[] = [];
-const note = (fields: object, message: string): void => {
-  lines.push(`${message} ${JSON.stringify(fields)}`);
-};
-const log: Logger = { debug: note, info: note, warn: note, error: note };
+const log = notedLog();
+const { lines } = log;
 
 const open: RedisClient[] = [];
 const servers: PrivateRedis[] = [];
@@ -36,16 +33,6 @@ async function serve(...extraArgs: string[]): Promise<PrivateRedis> {
   const server = await startPrivateRedis({ password: SECRET, extraArgs });
   servers.push(server);
   return server;
-}
-
-async function failure(work: () => unknown): Promise<Error> {
-  try {
-    await work();
-  } catch (error) {
-    if (error instanceof Error) return error;
-    throw error;
-  }
-  throw new Error('it did not fail');
 }
 
 describe('a Redis URL', () => {
