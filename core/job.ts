@@ -1,5 +1,6 @@
 import { InvalidInputError } from './errors.ts';
 import { formatKey, parseKey, type ObjectKey } from './object-key.ts';
+import { QUOTED, quote } from './quote.ts';
 
 /*
  * The queue as a public contract (docs/queue.md): anyone with a BullMQ client may add a job named
@@ -42,7 +43,6 @@ const MAX_KEY_LENGTH = 317;
 const TRACEPARENT = /^00-(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}$/;
 /** The last moment that a JavaScript Date can hold. */
 const MAX_TIME_MS = 8.64e15;
-const SHOWN = 80;
 const FIELDS: ReadonlySet<string> = new Set<keyof JobData>(['key', 'reason', 'at', 'trace']);
 
 /**
@@ -90,7 +90,7 @@ function refuseUnknownFields(data: object): void {
   for (const field in data) {
     if (FIELDS.has(field)) continue;
     throw new InvalidInputError(
-      field.slice(0, SHOWN),
+      field.slice(0, QUOTED),
       `data has an unknown field ${quote(field)}: only key, reason, at and trace belong in a job`,
     );
   }
@@ -141,8 +141,4 @@ function kindOf(value: unknown): string {
   if (Array.isArray(value)) return 'a list';
   if (typeof value === 'object') return 'an object';
   return typeof value === 'string' ? quote(value) : `a ${typeof value}`;
-}
-
-function quote(text: string): string {
-  return JSON.stringify(text.length > SHOWN ? `${text.slice(0, SHOWN)}…` : text);
 }

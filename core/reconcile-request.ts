@@ -1,6 +1,7 @@
 import { InvalidInputError } from './errors.ts';
 import { JOB_NAME, parseJob, QUEUE_NAMES, type QueueName } from './job.ts';
 import type { ObjectKey } from './object-key.ts';
+import { QUOTED, quote } from './quote.ts';
 
 /** What somebody asks for over HTTP: one key to be looked at. */
 export interface ReconcileRequest {
@@ -9,7 +10,6 @@ export interface ReconcileRequest {
 }
 
 const EXAMPLE = '{"kind":"service","key":"NAMESPACE/NAME"}';
-const SHOWN = 80;
 
 /**
  * Reads `{"kind":"service"|"cluster","key":"namespace/name"}`. A field that is not known is refused, as
@@ -40,7 +40,7 @@ export function checkReconcileRequest(body: unknown): ReconcileRequest {
   if (unknown !== undefined) {
     const shown = quote(unknown);
     throw new InvalidInputError(
-      unknown.slice(0, SHOWN),
+      unknown.slice(0, QUOTED),
       `unknown field ${shown}: there is kind, key`,
     );
   }
@@ -55,8 +55,4 @@ function checkKind(kind: unknown): QueueName {
   if (kind === undefined) throw new InvalidInputError('kind', `kind is missing: it is ${expected}`);
   const shown = typeof kind === 'string' ? quote(kind) : `a ${typeof kind}`;
   throw new InvalidInputError('kind', `kind is ${expected}, not ${shown}`);
-}
-
-function quote(text: string): string {
-  return JSON.stringify(text.length > SHOWN ? `${text.slice(0, SHOWN)}…` : text);
 }

@@ -1,4 +1,5 @@
 import { isDnsLabel, isDnsSubdomain } from '../core/object-key.ts';
+import { quote } from '../core/quote.ts';
 import type { Refusal } from './known.ts';
 
 /** What a URL asks for. */
@@ -136,10 +137,6 @@ function decode(segment: string): string | null {
   } catch {
     return null;
   }
-}
-
-function quote(text: string): string {
-  return JSON.stringify(text.length > 80 ? `${text.slice(0, 80)}…` : text);
 }
 
 function bad(error: string): Parsed {

@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { InvalidInputError, TetherError } from '../core/errors.ts';
+import { quote } from '../core/quote.ts';
 import type { OptionSpec } from './config/option-spec.ts';
 import { OPTIONS, type OptionName } from './config/options.ts';
 import { redisAddress, redisConflict } from './config/redis-options.ts';
@@ -148,10 +149,6 @@ function complain(
   // Kubernetes sets such variables for a Service called tether-http in the pod's own namespace.
   if (source !== option.env || !/^(tcp|udp|sctp):\/\//.test(text)) return line;
   return `${line}. Kubernetes set this variable for a Service: say enableServiceLinks: false in the pod`;
-}
-
-function quote(text: string): string {
-  return JSON.stringify(text.length > 80 ? `${text.slice(0, 80)}…` : text);
 }
 
 /**

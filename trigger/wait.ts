@@ -1,3 +1,5 @@
+import { quote } from '../core/quote.ts';
+
 const DEFAULT_MS = 30_000;
 /** Proxies cut a request that is silent for longer. */
 const LONGEST_MS = 300_000;
@@ -35,8 +37,4 @@ function parametersOf(query: string): ReadonlyMap<string, string> | string {
 function millisecondsOf(text: string): number | null {
   const ms = /^\d{1,3}(\.\d{1,3})?$/.test(text) ? Math.round(Number(text) * 1_000) : NaN;
   return ms >= 100 && ms <= LONGEST_MS ? ms : null;
-}
-
-function quote(text: string): string {
-  return JSON.stringify(text.length > 80 ? `${text.slice(0, 80)}…` : text);
 }

@@ -1,4 +1,5 @@
 import type { LeftOut, LeftOutReason } from '../../core/outcome.ts';
+import { quote } from '../../core/quote.ts';
 import type { IpFamily, ServiceRecord, WorkloadRecord } from '../../core/records.ts';
 import type { RefusedAddress } from './addresses.ts';
 import type { AmbiguousPort, WantedPort } from './ports.ts';
@@ -102,11 +103,4 @@ function each(ports: readonly WantedPort[]): string {
 
 function unique(parts: readonly string[]): string {
   return [...new Set(parts)].join('; ');
-}
-
-const LONGEST_QUOTE = 80;
-
-/** What a workload's author wrote may be long or hold anything. */
-function quote(text: string): string {
-  return JSON.stringify(text.length > LONGEST_QUOTE ? `${text.slice(0, LONGEST_QUOTE)}…` : text);
 }
