@@ -2,7 +2,8 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parse } from 'yaml';
 
-// The images that docker-compose.yml and infra/Dockerfile name: nowhere else are their versions.
+// The images that the compose files and infra/Dockerfile name. Their versions are nowhere else, but for those of
+// etcd and kube-apiserver: test/controlplane/go.mod has them, too, and test/unit/infra/compose.test.ts compares.
 
 const ROOT = join(import.meta.dirname, '../..');
 
