@@ -89,6 +89,11 @@ function notFound(env: KubeEnvironment, prefix: string): InvalidInputError {
   );
 }
 
+/** Compose v2 makes a folder of a path that it is to mount and that names nothing. */
+const IS_A_FOLDER =
+  'is a folder: name a file (in a container of docker compose: TETHER_KUBECONFIG_FILE named none, so that a ' +
+  'folder was made there; remove it)';
+
 /** undefined when the file does not exist. */
 async function readConfigFile(path: string): Promise<KubeConfigData | undefined> {
   let text: string;
@@ -97,7 +102,8 @@ async function readConfigFile(path: string): Promise<KubeConfigData | undefined>
   } catch (error) {
     const code = errorCode(error) ?? 'unreadable';
     if (code === 'ENOENT') return undefined;
-    throw new InvalidInputError('kubeconfig', `the kubeconfig ${path} cannot be read (${code})`);
+    const why = code === 'EISDIR' ? IS_A_FOLDER : `cannot be read (${code})`;
+    throw new InvalidInputError('kubeconfig', `the kubeconfig ${path} ${why}`);
   }
   return withAbsolutePaths(parseKubeConfig(text, `kubeconfig ${path}`), dirname(resolve(path)));
 }

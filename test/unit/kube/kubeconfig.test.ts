@@ -105,6 +105,14 @@ describe('what is missing is told', () => {
     await expect(loadKubeConfig({ env })).rejects.toThrow(message);
   });
 
+  test('a folder in place of the file, as compose v2 makes of a path that names nothing', async () => {
+    const message = `the kubeconfig ${folder} is a folder: name a file`;
+    for (const options of [{ path: folder, env: {} }, { env: { KUBECONFIG: folder } }]) {
+      await expect(loadKubeConfig(options)).rejects.toThrow(message);
+      await expect(loadKubeConfig(options)).rejects.toThrow('TETHER_KUBECONFIG_FILE named none');
+    }
+  });
+
   test('a given path that does not exist', async () => {
     const path = join(folder, 'gone');
     await expect(loadKubeConfig({ path, env: {} })).rejects.toThrow(`${path} does not exist`);
