@@ -34,7 +34,8 @@ const workload = () => import('./commands/workload.ts');
 export const COMMANDS: readonly Command[] = [
   {
     name: 'up',
-    summary: 'watcher and worker in one process; brings a private Redis where none is set',
+    summary:
+      'watcher, worker and look-ups in one process; brings a private Redis where none is set',
     args: [],
     flags: [],
     settings: [...ROLE, ...new Set([...WATCHER, ...WORKER]), ...LOOKUP, ...BOARD],
@@ -131,7 +132,8 @@ export const COMMANDS: readonly Command[] = [
   },
   {
     name: 'status',
-    summary: 'queue, stuck keys, watchers, linked clusters, and who else writes EndpointSlices',
+    summary:
+      'queue, stuck keys, watchers, workers, linked clusters, and who else writes EndpointSlices',
     args: [],
     flags: [{ flags: '-w, --watch', help: 'look again every second, until q or Ctrl-C' }, output],
     settings: [...REDIS, ...KUBE, 'manager'],

@@ -2,6 +2,7 @@ import { Command as Parser, CommanderError, Option } from 'commander';
 import { InvalidInputError } from '../core/errors.ts';
 import { OPTIONS, type OptionName } from '../platform/config/options.ts';
 import { helpFor, type GivenFlags } from '../platform/config.ts';
+import { packageVersion } from '../platform/package-file.ts';
 import type { Command } from './command.ts';
 
 /** A command line, taken apart. */
@@ -13,7 +14,7 @@ export interface Invocation {
   readonly settings: GivenFlags;
 }
 
-/** Asked for, so that it is no error: the text of the help. */
+/** Asked for, so that it is no error: the text of the help, or the release. */
 export interface HelpShown {
   readonly help: string;
 }
@@ -41,6 +42,7 @@ export function parseCommandLine(
   const program = quiet(new Parser('tether'), (text) => (help += text));
   program
     .description('Brings endpoints that live outside of a Kubernetes cluster into it.')
+    .version(packageVersion(), '--version', 'print which release this is')
     .addHelpText('after', FOOTER);
   const groups = new Map<string, Parser>();
   for (const command of commands) {

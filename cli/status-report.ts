@@ -12,7 +12,12 @@ import { openQueue } from '../platform/redis/queue/work-queue.ts';
 import { createStuckKeys } from '../platform/redis/stuck.ts';
 import { failuresKey } from '../platform/redis/view/keys.ts';
 import { waitingBeats, type WaitingWorker } from '../platform/redis/waiting-workers.ts';
-import { liveWatchers, type WatcherBeat } from '../platform/redis/watchers.ts';
+import {
+  liveWatchers,
+  workerBeats,
+  type WatcherBeat,
+  type WorkerBeat,
+} from '../platform/redis/watchers.ts';
 import { findLeftBehind, servedByAny, type LeftBehind } from '../watcher/left-behind.ts';
 import { findOtherManagers } from '../watcher/other-managers.ts';
 import { withKube } from './roles/clients.ts';
@@ -23,6 +28,7 @@ export interface StatusReport {
   /** Keys that failed again and again, with the number of failures in a row. */
   readonly stuck: readonly { readonly key: string; readonly failures: number }[];
   readonly watchers: readonly WatcherBeat[];
+  readonly workers: readonly WorkerBeat[];
   /** Workers that take no keys, as the API server does not answer them. */
   readonly waitingWorkers: readonly WaitingWorker[];
   /** One entry a cluster Secret; of several for one cluster its owner's comes first. */
@@ -60,7 +66,7 @@ export async function collectStatus(
   }));
   try {
     const watching = liveWatchers(redis, prefix);
-    const [counts, refused, stuck, watchers, waiting, linked, others] = await Promise.all([
+    const [counts, refused, stuck, watchers, workers, linked, others] = await Promise.all([
       Promise.all(queues.map(async ({ name, queue }) => [name, await queue.counts()] as const)),
       Promise.all(
         queues.map(async ({ name, queue }) =>
@@ -69,7 +75,7 @@ export async function collectStatus(
       ),
       readStuck(redis, prefix),
       watching,
-      waitingBeats(redis, prefix).live(),
+      readWorkers(redis, prefix),
       createClusterRegistry(redis, prefix).snapshot(),
       watching.then((all) => readOthers(all.map(({ filter }) => filter))),
     ]);
@@ -78,7 +84,7 @@ export async function collectStatus(
       refused: refused.flat(),
       stuck,
       watchers: watchers.toSorted(byId),
-      waitingWorkers: waiting.toSorted(byId),
+      ...workers,
       clusters: describeSecrets(linked),
       now: linked.now,
       ...others,
@@ -86,6 +92,17 @@ export async function collectStatus(
   } finally {
     await Promise.all(queues.map(({ queue }) => queue.close()));
   }
+}
+
+async function readWorkers(
+  redis: RedisClient,
+  prefix: string,
+): Promise<Pick<StatusReport, 'workers' | 'waitingWorkers'>> {
+  const [all, waiting] = await Promise.all([
+    workerBeats(redis, prefix).live(),
+    waitingBeats(redis, prefix).live(),
+  ]);
+  return { workers: all.toSorted(byId), waitingWorkers: waiting.toSorted(byId) };
 }
 
 function byId(a: { readonly id: string }, b: { readonly id: string }): number {

@@ -1,4 +1,4 @@
-import { existsSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
@@ -12,6 +12,12 @@ export function packageFile(path: string): string {
   const file = join(root, path);
   if (!existsSync(file)) throw new Error(`${path} is not among Tether's files (${root})`);
   return file;
+}
+
+/** Which release this is, as in package.json: `0.1.0`. */
+export function packageVersion(): string {
+  const text = readFileSync(packageFile('package.json'), 'utf8');
+  return (JSON.parse(text) as { readonly version: string }).version;
 }
 
 const root = findRoot(dirname(fileURLToPath(import.meta.url)));

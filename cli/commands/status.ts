@@ -9,7 +9,7 @@ import { watchReports } from '../status-live.ts';
 import { duration, plural, textTable } from '../text-table.ts';
 
 /**
- * `status`: what waits, what is stuck, who watches, and who else writes; exit code 0 whatever it says. With
+ * `status`: what waits, what is stuck, who watches and works, of which release, and who else writes; exit code 0 whatever it says. With
  * `--watch` again every second, until it is stopped: a page on a terminal, else one report after the other.
  */
 export async function run({ config, flags }: CommandInput, io: Io): Promise<number> {
@@ -32,11 +32,15 @@ export async function run({ config, flags }: CommandInput, io: Io): Promise<numb
   }
 }
 
+/** In place of a release that somebody did not tell: one from before releases were told. */
+const UNTOLD = '-';
+
 /** The report for people: one paragraph a matter, problems with what to do. */
 export function describeStatus(report: StatusReport): string {
   return [
     queuesText(report),
     watchersText(report),
+    workersText(report),
     ...waitingText(report),
     clustersText(report),
     stuckText(report),
@@ -62,15 +66,26 @@ function watchersText({ watchers }: StatusReport): string {
   if (watchers.length === 0) {
     return 'No watcher is alive: changes are not seen. Start `tether watcher` or `tether up`.';
   }
-  const rows = watchers.map(({ id, host, pid, states }) => [
+  const rows = watchers.map(({ id, host, pid, version, states }) => [
     id,
     host,
     String(pid),
+    version ?? UNTOLD,
     Object.entries(states)
       .map(([kind, state]) => `${kind}: ${state}`)
       .join(', '),
   ]);
-  return textTable(['WATCHER', 'HOST', 'PID', 'STATE'], rows);
+  return textTable(['WATCHER', 'HOST', 'PID', 'RELEASE', 'STATE'], rows);
+}
+
+/** By release: there may be too many of them for a line each. */
+function workersText({ workers }: StatusReport): string {
+  if (workers.length === 0) return 'No worker is alive: keys wait until one is.';
+  const byRelease = Object.groupBy(workers, ({ version }) => version ?? UNTOLD);
+  const rows = Object.entries(byRelease)
+    .map(([release, of = []]) => [String(of.length), release])
+    .toSorted(([, a = ''], [, b = '']) => (a < b ? -1 : 1));
+  return textTable(['WORKERS', 'RELEASE'], rows);
 }
 
 /** Nothing where no worker waits. */

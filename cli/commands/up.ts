@@ -4,7 +4,10 @@ import { startLate } from '../roles/late-role.ts';
 import { redisForUp } from '../roles/redis.ts';
 import type { Role, Runtime } from '../roles/runtime.ts';
 
-/** `tether up`: all roles in one process, with a Redis of its own where none is configured. */
+/**
+ * `tether up`: watcher, worker and look-ups in one process, the board too where it has an address; with a Redis
+ * of its own where none is configured.
+ */
 export async function run({ config }: CommandInput, { signal }: Io): Promise<number> {
   if (config.boardAddr !== undefined) requireBoardPassword(config);
   const starting = redisForUp(config);

@@ -1,5 +1,6 @@
 import { hostname } from 'node:os';
 import { viewName, viewScope } from '../../core/view-scope.ts';
+import { packageVersion } from '../../platform/package-file.ts';
 import { BEAT_EVERY_MS } from '../../platform/redis/beats.ts';
 import type { WorkQueue } from '../../platform/redis/queue/work-queue.ts';
 import { noteClusterUid } from '../../platform/redis/view/local-services.ts';
@@ -16,8 +17,8 @@ export interface WatcherLife {
 }
 
 /**
- * Says in Redis that this watcher lives, how its watches are, which namespaces it serves and which view it
- * feeds; and sees when the last watcher of another view is gone.
+ * Says in Redis that this watcher lives, of which release it is, how its watches are, which namespaces it serves
+ * and which view it feeds; and sees when the last watcher of another view is gone.
  */
 export function startWatcherLife(
   runtime: Runtime,
@@ -30,11 +31,11 @@ export function startWatcherLife(
   const scope = viewScope(clusterUid, config.adopt);
   const view = viewName(scope);
   const filter = { include: config.includeNamespaces, exclude: config.excludeNamespaces };
+  const about = { id, host: hostname(), pid: process.pid, version: packageVersion() };
   const beat = (): void => {
     const kinds = [...watcher.health().kinds];
     const states = Object.fromEntries(kinds.map(([kind, { state }]) => [kind, state.kind]));
-    const entry = { id, host: hostname(), pid: process.pid, states, filter, view };
-    beats.beat(entry).catch(() => undefined);
+    beats.beat({ ...about, states, filter, view }).catch(() => undefined);
     noteClusterUid(redis, config.redisPrefix, scope).catch(() => undefined);
   };
   const timer = setInterval(beat, BEAT_EVERY_MS);

@@ -7,6 +7,8 @@ export interface Beat {
   readonly at: number;
   readonly host: string;
   readonly pid: number;
+  /** Its release; absent in what one says that did not tell it yet. */
+  readonly version?: string;
 }
 
 /** Processes of a role, each with when it was last heard of. */

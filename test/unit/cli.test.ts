@@ -1,3 +1,5 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { describe, expect, test } from '@jest/globals';
 import { InvalidInputError } from '../../core/errors.ts';
 import { COMMANDS } from '../../cli/commands.ts';
@@ -67,6 +69,12 @@ describe('a command line is taken apart', () => {
   test.each(['--help', 'reconcile --help', 'reconcile service --help', 'up -h'])('%s', (line) => {
     const parsed = parse(line);
     expect('help' in parsed && parsed.help).toContain('Usage: tether');
+  });
+
+  test('--version: the release of package.json, and nothing else', () => {
+    const file = join(import.meta.dirname, '../../package.json');
+    const { version } = JSON.parse(readFileSync(file, 'utf8')) as { readonly version: string };
+    expect(parse('--version')).toEqual({ help: version });
   });
 });
 
