@@ -24,7 +24,7 @@ beforeAll(async () => {
   controlPlane = await startControlPlane({ binaries, dir, clusters: 2 });
   [here = '', east = ''] = controlPlane.clusters.map(({ kubeconfig }) => kubeconfig);
   script('kubectl', `exec "${binaries.kubectl}" "$@"`);
-  script('npx', `shift; exec "${process.execPath}" "${join(ROOT, 'cli/bin.js')}" "$@"`);
+  script('tether', `exec "${process.execPath}" "${join(ROOT, 'cli/bin.js')}" "$@"`);
 });
 afterAll(async () => {
   await controlPlane?.stop();
@@ -64,11 +64,11 @@ function run(command: string, lookup: string): Promise<string> {
 
 /** What of an output shows that a command did what the README says. */
 const EXPECTED: readonly (readonly [command: RegExp, output: RegExp])[] = [
-  [/^npx tether reconcile cluster/, /east/],
-  [/^npx tether lookup east/, /192\.0\.2\.11 +sql:5432 +east/],
+  [/^tether reconcile cluster/, /east/],
+  [/^tether lookup east/, /192\.0\.2\.11 +sql:5432 +east/],
   [/^curl .*db-east/, /"address":"192\.0\.2\.12"/],
   [/^curl .*db-federated/, /"complete":false.*"address":"192\.0\.2\.12"/],
-  [/^npx tether status/, /^east +Ready/m],
+  [/^tether status/, /^east +Ready/m],
 ];
 
 test('the commands of examples/link-cluster do what its README says', async () => {
@@ -77,7 +77,7 @@ test('the commands of examples/link-cluster do what its README says', async () =
   const left = new Set(EXPECTED);
   for (const command of commands()) {
     const expected = EXPECTED.find(([pattern]) => pattern.test(command));
-    const changesNothing = /^(curl|npx tether (lookup|status)) /.test(`${command} `);
+    const changesNothing = /^(curl|tether (lookup|status)) /.test(`${command} `);
     const once = async (): Promise<void> => {
       const output = await run(command, lookup);
       if (expected !== undefined) expect(output).toMatch(expected[1]);
