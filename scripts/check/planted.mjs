@@ -51,11 +51,11 @@ const FORBIDDEN_IMPORTS = {
   cli: ['../test/x.ts', '../bench/x.ts', 'node:process'],
   'platform/kube': ['../../functions/x.ts', '../../cli/x.ts'],
   'watcher/remote': ['../../functions/x.ts', '../../lookup/x.ts'],
-  'functions/plan': ['../x.ts', '../../platform/x.ts', 'node:fs', 'node:crypto', 'zod', 'ioredis'],
+  'functions/plan': ['../x.ts', '../../platform/x.ts', 'node:fs', 'node:crypto', 'ioredis'],
 };
 const CORE_IO = ['node:fs', 'node:net', 'fs', 'ioredis', 'bullmq', 'undici', 'pino'];
 const ALLOWED_IMPORTS = {
-  core: ['./x.ts', 'node:crypto', 'zod', 'ipaddr.js'],
+  core: ['./x.ts', 'node:crypto', 'ipaddr.js'],
   platform: ['../core/x.ts', './x.ts', 'node:fs', 'ioredis'],
   watcher: ['../core/x.ts', '../platform/x.ts', './x.ts'],
   functions: ['../core/x.ts', '../platform/x.ts', './plan/x.ts', 'bullmq'],
