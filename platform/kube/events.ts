@@ -37,7 +37,7 @@ export interface EventSinkOptions {
   readonly maxKnown?: number;
 }
 
-/** Rule D1: a repeat patches the count no more often than this, in ms. */
+/** A repeat patches the count no more often than this, in ms. */
 export const REPEAT_EVERY_MS = 600_000;
 /** After a failure of the network or the server the next occurrence tries again. */
 const RETRY_AFTER_MS = 30_000;
