@@ -156,10 +156,16 @@ export function describeProblem(problem: WriteProblem): string {
 
 /** The authorizer's words; a quota or an admission policy refuses with 403 as well, and says how. */
 const LACKS_RIGHT = /cannot (create|update|delete) resource/;
+/** Those of the admission plugin OwnerReferencesPermissionEnforcement, which do not say whose finalizers. */
+const LACKS_FINALIZERS = /cannot set blockOwnerDeletion/;
 
 function describeForbidden(error: ApiError): string {
   const what = describeError(error);
-  if (!LACKS_RIGHT.test(error.failure.message)) return what;
+  const { message } = error.failure;
+  if (LACKS_FINALIZERS.test(message)) {
+    return `${what}; grant the worker's role update on services/finalizers`;
+  }
+  if (!LACKS_RIGHT.test(message)) return what;
   return `${what}; grant the worker's role that verb on endpointslices`;
 }
 
