@@ -65,7 +65,7 @@ async function bind(at: string, kind: string, role: string): Promise<void> {
   made.push(`${at}/${ns}-${role}`);
 }
 
-it('without rights on Secrets: one line, the rest goes on; with them Secrets are picked up', async () => {
+it('without rights on Secrets: one line, the rest goes on; with them Secrets are picked up (report 115)', async () => {
   const prefix = `cs-rights-${process.pid}`;
   const redis = connectRedis(fromRun('redisUrl'), 'producer', { log: silentLogger });
   try {

@@ -125,7 +125,7 @@ describe('a cluster gone wild', () => {
     expect((await rig.read('wild')).ips).toEqual(['10.1.0.1']);
   });
 
-  it('does not keep the changes of another cluster waiting', async () => {
+  it('that churns does not keep the changes of another cluster waiting (report 82)', async () => {
     const wild = await rig.cluster();
     const east = await rig.cluster();
     rig.watcher();
