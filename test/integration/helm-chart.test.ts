@@ -39,6 +39,12 @@ beforeAll(async () => {
   await kubectl(['wait', '--for=condition=Established', '--timeout=60s', ...known]);
 }, BUILD_MS);
 
+const ROLES = ['watcher', 'worker', 'lookup'] as const;
+
+interface Probe {
+  readonly httpGet: object;
+}
+
 /** As far as tests look into a Pod. */
 interface PodSpec {
   readonly securityContext?: object;
@@ -48,6 +54,10 @@ interface PodSpec {
   readonly containers: readonly {
     readonly image: string;
     readonly args: readonly string[];
+    readonly ports: readonly object[];
+    readonly startupProbe?: Probe;
+    readonly livenessProbe?: Probe;
+    readonly readinessProbe?: Probe;
     readonly env: readonly {
       readonly name: string;
       readonly value?: string;
@@ -176,7 +186,7 @@ describe('rights', () => {
   });
 
   it('are for watcher and worker: look-ups have no token of the API server', () => {
-    const automounts = ['watcher', 'worker', 'lookup'].map(
+    const automounts = ROLES.map(
       (role) => deployment('defaults', role).spec.template.spec.automountServiceAccountToken,
     );
     expect(automounts).toEqual([true, true, false]);
@@ -289,8 +299,41 @@ const SET_BY_THE_CHART = [
   /^(board|function)-/,
 ];
 
-describe('an own spread', () => {
-  it('gets the selector of its role', () => {
+describe('probes', () => {
+  it.each(ROLES)(
+    'of the %s: whether it lives and whether it is ready, each by its path',
+    (role) => {
+      const [container] = deployment('defaults', role).spec.template.spec.containers;
+      const asks = (path: string) => ({ httpGet: { path, port: 'http' } });
+      expect(container).toMatchObject({
+        startupProbe: asks('/healthz'),
+        livenessProbe: asks('/healthz'),
+        readinessProbe: asks('/readyz'),
+      });
+      // Where the image answers both.
+      expect(container?.ports).toContainEqual({ name: 'http', containerPort: 9090 });
+    },
+  );
+});
+
+describe('the spread', () => {
+  it.each(ROLES)('of the %s is over zones and nodes, as far as can be had', (role) => {
+    const { metadata, spec } = deployment('defaults', role).spec.template;
+    const labels = { 'app.kubernetes.io/component': role };
+    expect(metadata).toMatchObject({ labels });
+    expect(spec.topologySpreadConstraints).toEqual(
+      ['topology.kubernetes.io/zone', 'kubernetes.io/hostname'].map((topologyKey) => ({
+        maxSkew: 1,
+        topologyKey,
+        whenUnsatisfiable: 'ScheduleAnyway',
+        // Pods of the release before are not counted.
+        matchLabelKeys: ['pod-template-hash'],
+        labelSelector: { matchLabels: expect.objectContaining(labels) },
+      })),
+    );
+  });
+
+  it('of one’s own gets the selector of its role', () => {
     const [one] = deployment('everything', 'watcher').spec.template.spec.topologySpreadConstraints;
     expect(one).toMatchObject({
       topologyKey: 'example.com/rack',
@@ -372,12 +415,43 @@ describe('autoscaling', () => {
 
 describe('networks', () => {
   interface Policy extends Rendered {
-    readonly spec: { readonly egress: readonly { readonly ports: readonly { port: number }[] }[] };
+    readonly spec: {
+      readonly podSelector: { readonly matchLabels: object };
+      readonly policyTypes: readonly string[];
+      readonly ingress: readonly object[];
+      readonly egress: readonly { readonly ports: readonly { port: number }[] }[];
+    };
   }
-  const portsTo = (role: string): number[] => {
-    const [policy] = ofKind<Policy>(objectsOf('defaults'), 'NetworkPolicy', `-${role}`);
-    return (policy?.spec.egress ?? []).flatMap(({ ports }) => ports.map(({ port }) => port));
+  const policyOf = (name: ValuesName, role: string): Policy['spec'] => {
+    const [policy] = ofKind<Policy>(objectsOf(name), 'NetworkPolicy', `-${role}`);
+    if (policy === undefined) throw new Error(`no NetworkPolicy of ${role}`);
+    return policy.spec;
   };
+  const portsTo = (role: string): number[] =>
+    policyOf('defaults', role).egress.flatMap(({ ports }) => ports.map(({ port }) => port));
+  const port = (number: number) => [{ protocol: 'TCP', port: number }];
+
+  it.each(ROLES)('are those of the Pods of the %s, either way', (role) => {
+    const { podSelector, policyTypes } = policyOf('defaults', role);
+    const { metadata } = deployment('defaults', role).spec.template;
+    expect(metadata).toMatchObject({ labels: podSelector.matchLabels });
+    expect(podSelector.matchLabels).toMatchObject({ 'app.kubernetes.io/component': role });
+    expect(policyTypes.toSorted()).toEqual(['Egress', 'Ingress']);
+  });
+
+  it('let Pods of the cluster see metrics and look up, and nothing else in', () => {
+    const from = [{ namespaceSelector: {} }];
+    const metrics = { ports: port(9090), from };
+    expect(policyOf('defaults', 'watcher').ingress).toEqual([metrics]);
+    expect(policyOf('defaults', 'worker').ingress).toEqual([metrics]);
+    expect(policyOf('defaults', 'lookup').ingress).toEqual([metrics, { ports: port(8480), from }]);
+  });
+
+  it('let in whom the values name, and anybody for an empty list', () => {
+    const labels = { 'kubernetes.io/metadata.name': 'monitoring' };
+    const metrics = { ports: port(9090), from: [{ namespaceSelector: { matchLabels: labels } }] };
+    expect(policyOf('everything', 'lookup').ingress).toEqual([metrics, { ports: port(8480) }]);
+  });
 
   it('let a look-up reach Redis and names, and no API server', () => {
     const [dns, redis, api] = [
@@ -431,7 +505,7 @@ describe('monitoring', () => {
 
   it('scrapes the Pods of every role', () => {
     const { spec } = only<Monitor>('everything', 'PodMonitor');
-    for (const role of ['watcher', 'worker', 'lookup']) {
+    for (const role of ROLES) {
       const { metadata } = deployment('everything', role).spec.template;
       expect(metadata).toMatchObject({ labels: spec.selector.matchLabels });
     }
