@@ -186,7 +186,14 @@ describe('infra/rbac', () => {
 
   const DENIED = {
     watcher: ['create endpointslices', 'delete endpointslices', 'update externalworkloads'],
-    worker: ['watch endpointslices', 'update services', 'deletecollection endpointslices'],
+    worker: [
+      'watch endpointslices',
+      // Both are listed, never read one by one.
+      'get endpointslices',
+      'get externalworkloads',
+      'update services',
+      'deletecollection endpointslices',
+    ],
   } as const;
   const NOBODY = ['get secrets', 'list secrets', 'list pods', 'delete services', 'create pods'];
 
