@@ -33,6 +33,19 @@ async function askUntilSettled(url: string, key: string): Promise<Answer> {
   }
 }
 
+/** As Lambda does with an event whose invocation failed: sends it again. Gives status and outcome. */
+async function invokeUntilDone(lambda: Lambda, key: string): Promise<string> {
+  for (;;) {
+    const { failed, statusCode, body } = await lambda.invoke({ kind: 'service', key });
+    if (failed !== undefined) {
+      expect(failed).toMatch(/; invoke again$/);
+      continue;
+    }
+    const { outcome } = JSON.parse(String(body)) as Answer['body'];
+    return `${String(statusCode)} ${String(outcome)}`;
+  }
+}
+
 async function startFunction(
   args: readonly string[],
   env = {},
@@ -50,6 +63,7 @@ describe('beside workers', () => {
   let fleet: Fleet;
   let churn: Churn;
   let locks: LockWatch | undefined;
+  let lambda: Lambda;
   let url: string;
   let ns: string;
 
@@ -58,13 +72,23 @@ describe('beside workers', () => {
     fleet = openFleet(ns);
     await Promise.all([fleet.start('watcher'), fleet.start('worker'), fleet.start('worker')]);
     ({ url } = await startFunction(['--redis-prefix', fleet.prefix], {}, 'file'));
+    lambda = startLambda(await handlerFile(), { TETHER_REDIS_PREFIX: fleet.prefix });
     churn = await makeChurn(ns, SERVICES);
     locks = await watchLocks(fleet.prefix);
   });
   afterAll(async () => {
+    await lambda.end();
     await churn.end();
     await locks?.end();
     await fleet.killAll();
+  });
+
+  test('the handler for AWS Lambda takes the locks that workers take', async () => {
+    const runs = async (): Promise<number> => (await locks?.report())?.runs ?? 0;
+    await fleet.untilQuiet();
+    const before = await runs();
+    expect(await invokeUntilDone(lambda, `${ns}/${churn.services[0]}`)).toBe('200 done');
+    expect(await runs()).toBeGreaterThan(before);
   });
 
   test('functions and workers never run one key at once, and together make the slices right', async () => {
@@ -79,14 +103,23 @@ describe('beside workers', () => {
       }
       return answers;
     });
-    const answers = (await Promise.all(lanes)).flat();
+    // Lambda gives a process one event at a time.
+    const laneOfLambda = async (): Promise<string[]> => {
+      const outcomes: string[] = [];
+      for (const key of churn.services) {
+        outcomes.push(await invokeUntilDone(lambda, `${ns}/${key}`));
+      }
+      return outcomes;
+    };
+    const [ofLambda, ...ofFunction] = await Promise.all([laneOfLambda(), ...lanes]);
+    const answers = ofFunction.flat();
     await churn.stop();
     await churn.converged();
     await churn.check();
 
     expect(answers).toHaveLength(SERVICES * TIMES);
     const outcomes = answers.map(({ status, body }) => `${status} ${String(body['outcome'])}`);
-    expect([...new Set(outcomes)]).toEqual(['200 done']);
+    expect([...new Set([...outcomes, ...ofLambda])]).toEqual(['200 done']);
     const { runs = 0, overlaps } = (await locks?.report()) ?? {};
     expect(overlaps).toEqual([]);
     // Both sides had the locks, in turns.
