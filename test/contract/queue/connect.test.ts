@@ -7,6 +7,7 @@ import { checkRedis, connectRedis } from '../../../platform/redis/connect.ts';
 import { startPrivateRedis, type PrivateRedis } from '../../../platform/redis/private-server.ts';
 import { eventually } from '../../support/eventually.ts';
 import { failure, notedLog } from '../redis/noted.ts';
+import { startOldRedis } from '../redis/old-redis.ts';
 
 const SECRET = 'hunter2-secret';
 const log = notedLog();
@@ -129,6 +130,19 @@ describe('a Redis that is not fit is told apart in one sentence, without the pas
     const { url } = await serve('--replicaof', '127.0.0.1', String(primary.port));
     const error = await failure(() => checkRedis(connect(url), { log }));
     expect(error.message).toContain('is a replica');
+  });
+
+  test('when it is too old', async () => {
+    const old = await startOldRedis('6.0.16');
+    try {
+      const error = await failure(() => checkRedis(connect(old.url), { log }));
+      expect(error).toBeInstanceOf(InvalidInputError);
+      expect(error.message).toMatch(
+        /^Redis at \S+ is version 6\.0\.16: Redis 6\.2 or newer, or Valkey, is needed$/,
+      );
+    } finally {
+      await old.stop();
+    }
   });
 
   test('and one that does not let itself be looked at is warned about', async () => {
