@@ -119,6 +119,13 @@ function start(role: 'watcher' | 'worker', kubeconfig: string, prefix: string): 
 
 const prefixOf = (test: string): string => `rights-${test}-${process.pid}`;
 
+/** What a process answers on its metrics port. */
+async function served(process: TetherProcess, path: string): Promise<[number, string]> {
+  const [, url] = await process.untilLog(/"url":"(http:[^"]+)"/);
+  const answer = await fetch(`${url}${path}`, { headers: { connection: 'close' } });
+  return [answer.status, await answer.text()];
+}
+
 const endpointsBecome = (service: string, expected: readonly string[]): Promise<void> =>
   eventually(async () => expect(await endpointsOf(ns, service)).toEqual(expected));
 
@@ -240,7 +247,7 @@ describe('a missing right', () => {
     }
   });
 
-  it('of the watcher: its log says verb and resource; it goes on once the right is there', async () => {
+  it('of the watcher: its log says verb and resource, it is not ready; it goes on once the right is there', async () => {
     const rules = rulesOf('watcher');
     const account = await accountOf('no-list', without(rules, 'externalworkloads', 'list'));
     const watcher = start('watcher', account, prefixOf('no-list'));
@@ -249,11 +256,17 @@ describe('a missing right', () => {
       /list externalworkloads: 403 .* cannot list resource \\"externalworkloads\\"/,
     );
     expect(watcher.stdout()).not.toContain('"ready"');
+    const [status, checks] = await served(watcher, '/readyz');
+    expect(status).toBe(503);
+    expect(JSON.parse(checks)).toMatchObject({
+      checks: { view: { ok: false, detail: 'not all kinds were listed yet' } },
+    });
     await setRules('no-list', rules);
     await watcher.untilLog(/"ready"/, 45_000);
+    expect((await served(watcher, '/readyz'))[0]).toBe(200);
   });
 
-  it('of the worker: log and Event say verb and resource; the next change after the grant is written', async () => {
+  it('of the worker: log, Event and metric say verb and resource; the next change after the grant is written', async () => {
     const prefix = prefixOf('no-create');
     const rules = rulesOf('worker');
     const account = await accountOf('no-create', without(rules, 'endpointslices', 'create'));
@@ -282,6 +295,9 @@ describe('a missing right', () => {
       expect(told.map(({ reason }) => reason)).toContain('FailedToUpdateEndpointSlices');
       expect(told[0]?.message).toContain('cannot create resource "endpointslices"');
     });
+    // What the alert TetherWritesRefused looks at.
+    const [, metrics] = await served(worker, '/metrics');
+    expect(metrics).toMatch(/^tether_slice_writes_total\{verb="create",result="refused"\} [1-9]/m);
 
     await setRules('no-create', rules);
     await eventually(async () => {
