@@ -106,9 +106,14 @@ function invalid(message: string): InvalidInputError {
 }
 
 function notThere(client: RedisClient, where: string): string {
-  const { tls } = primariesOf(client)[0]?.options ?? {};
+  const { tls, ...options } = isCluster(client)
+    ? (client.options.redisOptions ?? {})
+    : client.options;
+  // Of Sentinels and of a Cluster's first nodes ioredis does not pass on why TLS with them came to nothing.
+  const hidden = isCluster(client) || ('sentinels' in options && options.sentinels);
+  const trusted = hidden ? ' with a certificate that --redis-ca-file trusts' : '';
   // A server without TLS waits for the end of what it takes for a command.
-  const speaks = tls === undefined ? '' : ', does it speak TLS';
+  const speaks = tls === undefined ? '' : `, does it speak TLS${trusted}`;
   const remedy = `does it run there${speaks}, and is --redis-url (TETHER_REDIS_URL) right?`;
   return `Redis at ${where} does not answer; ${remedy}`;
 }

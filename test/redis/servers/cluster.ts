@@ -1,6 +1,12 @@
 import { freePort } from '../../../platform/process/free-port.ts';
 import { eventually } from '../../support/eventually.ts';
-import { fieldOf, startServer, untilReplicating, type RedisServer } from './server.ts';
+import {
+  fieldOf,
+  startServer,
+  untilReplicating,
+  type RedisServer,
+  type ServerTls,
+} from './server.ts';
 
 const MASTERS = 3;
 const SLOTS = 16_384;
@@ -12,11 +18,12 @@ export interface RedisClusterOptions {
   readonly password: string;
   /** One for each master; default true. */
   readonly replicas?: boolean;
+  readonly tls?: ServerTls;
 }
 
 /** A Redis Cluster of a test: three masters, and a replica of each. */
 export interface RedisCluster {
-  /** `redis+cluster://…`, with the three that were masters at first. */
+  /** `redis+cluster://…`, with the three that were masters at first; `rediss` with TLS. */
   readonly url: string;
   readonly servers: readonly RedisServer[];
   /** Who has this key now. */
@@ -27,13 +34,11 @@ export interface RedisCluster {
 }
 
 export async function startRedisCluster(options: RedisClusterOptions): Promise<RedisCluster> {
-  const { password, replicas = true } = options;
+  const { password, tls, replicas = true } = options;
   const count = replicas ? 2 * MASTERS : MASTERS;
   const buses = await Promise.all(Array.from({ length: count }, () => freePort()));
   const servers = await Promise.all(
-    buses.map((bus) =>
-      startServer({ ...options, config: (port) => configOf(port, bus, password) }),
-    ),
+    buses.map((bus) => startServer({ ...options, config: configOf(bus, password) })),
   );
   const masters = servers.slice(0, MASTERS);
   await join(servers, masters, buses);
@@ -41,7 +46,7 @@ export async function startRedisCluster(options: RedisClusterOptions): Promise<R
   await untilAllKnow(servers, replicas);
   const hosts = masters.map(({ port }) => `127.0.0.1:${port}`).join(',');
   return {
-    url: `redis+cluster://:${password}@${hosts}`,
+    url: `${tls ? 'rediss' : 'redis'}+cluster://:${password}@${hosts}`,
     servers,
     masterOf: (key) => masterOf(servers, key),
     untilOk: () => untilOk(servers),
@@ -49,9 +54,8 @@ export async function startRedisCluster(options: RedisClusterOptions): Promise<R
   };
 }
 
-function configOf(port: number, bus: number, password: string): string[] {
+function configOf(bus: number, password: string): string[] {
   return [
-    `port ${port}`,
     'cluster-enabled yes',
     `cluster-port ${bus}`,
     'cluster-config-file nodes.conf',

@@ -1,5 +1,5 @@
 import { eventually } from '../../support/eventually.ts';
-import { startServer, untilReplicating, type RedisServer } from './server.ts';
+import { startServer, untilReplicating, type RedisServer, type ServerTls } from './server.ts';
 
 export const MASTER_NAME = 'tether';
 
@@ -14,11 +14,12 @@ export interface SentinelSetupOptions {
   readonly password: string;
   /** Of the Sentinels themselves; default none. */
   readonly sentinelPassword?: string;
+  readonly tls?: ServerTls;
 }
 
 /** A primary, two replicas, and three Sentinels that watch them. */
 export interface SentinelSetup {
-  /** `redis+sentinel://…/tether`. */
+  /** `redis+sentinel://…/tether`; `rediss` with TLS. */
   readonly url: string;
   readonly servers: readonly RedisServer[];
   readonly sentinels: readonly RedisServer[];
@@ -30,14 +31,12 @@ export interface SentinelSetup {
 }
 
 export async function startSentinelSetup(options: SentinelSetupOptions): Promise<SentinelSetup> {
-  const { password, sentinelPassword = '' } = options;
-  const first = await startServer({ ...options, config: (port) => configOf(port, password) });
+  const { password, tls, sentinelPassword = '' } = options;
+  const config = configOf(password);
+  const first = await startServer({ ...options, config });
   const replicas = await Promise.all(
     Array.from({ length: REPLICAS }, () =>
-      startServer({
-        ...options,
-        config: (port) => [...configOf(port, password), `replicaof 127.0.0.1 ${first.port}`],
-      }),
+      startServer({ ...options, config: [...config, `replicaof 127.0.0.1 ${first.port}`] }),
     ),
   );
   await Promise.all(replicas.map(untilReplicating));
@@ -47,7 +46,7 @@ export async function startSentinelSetup(options: SentinelSetupOptions): Promise
         ...options,
         password: sentinelPassword,
         sentinel: true,
-        config: (port) => sentinelConfig(port, first.port, options),
+        config: sentinelConfig(first.port, options),
       }),
     ),
   );
@@ -56,7 +55,7 @@ export async function startSentinelSetup(options: SentinelSetupOptions): Promise
   const primary = (): Promise<RedisServer> => primaryOf(sentinels, servers);
   const hosts = sentinels.map(({ port }) => `127.0.0.1:${port}`).join(',');
   return {
-    url: `redis+sentinel://:${password}@${hosts}/${MASTER_NAME}`,
+    url: `${tls ? 'rediss' : 'redis'}+sentinel://:${password}@${hosts}/${MASTER_NAME}`,
     servers,
     sentinels,
     primary,
@@ -74,9 +73,8 @@ export async function startSentinelSetup(options: SentinelSetupOptions): Promise
   };
 }
 
-function configOf(port: number, password: string): string[] {
+function configOf(password: string): string[] {
   return [
-    `port ${port}`,
     `requirepass ${password}`,
     `masterauth ${password}`,
     'save ""',
@@ -86,12 +84,10 @@ function configOf(port: number, password: string): string[] {
 }
 
 function sentinelConfig(
-  port: number,
   primary: number,
   { password, sentinelPassword }: SentinelSetupOptions,
 ): string[] {
   return [
-    `port ${port}`,
     `sentinel monitor ${MASTER_NAME} 127.0.0.1 ${primary} ${QUORUM}`,
     `sentinel auth-pass ${MASTER_NAME} ${password}`,
     `sentinel down-after-milliseconds ${MASTER_NAME} ${DOWN_AFTER_MS}`,

@@ -1,17 +1,27 @@
-import { mkdirSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Redis } from 'ioredis';
 import { freePort } from '../../../platform/process/free-port.ts';
 import { spawnTied, type ChildExit } from '../../../platform/process/tied-child.ts';
 import { eventually } from '../../support/eventually.ts';
 
+/** TLS of a set-up: all its servers have one certificate, which is its own CA. Paths of PEM files. */
+export interface ServerTls {
+  readonly certFile: string;
+  readonly keyFile: string;
+  /** What the certificate says. */
+  readonly serverName: string;
+}
+
 /** How to start one server of a set-up. */
 export interface ServerOptions {
   /** Where its files go. */
   readonly dir: string;
-  /** Lines of its configuration, on top of those that each server has; given its port. */
-  readonly config: (port: number) => readonly string[];
+  /** Lines of its configuration, on top of those that each server has. */
+  readonly config: readonly string[];
   readonly password: string;
+  /** To be spoken by it, with clients and other servers alike; nothing else is then. */
+  readonly tls?: ServerTls;
   readonly sentinel?: boolean;
 }
 
@@ -34,13 +44,14 @@ export interface RedisServer {
 const PROGRAM = 'redis-server';
 
 export async function startServer(options: ServerOptions): Promise<RedisServer> {
-  const { dir, config, password, sentinel = false } = options;
+  const { dir, config, password, tls, sentinel = false } = options;
   const port = await freePort();
   const folder = join(dir, String(port));
   mkdirSync(folder, { recursive: true });
   const file = join(folder, 'redis.conf');
   const lines = ['bind 127.0.0.1', 'daemonize no', 'loglevel warning', `dir ${folder}`];
-  writeFileSync(file, `${[...lines, ...config(port)].join('\n')}\n`, { mode: 0o600 });
+  const all = [...lines, ...listening(port, tls), ...config];
+  writeFileSync(file, `${all.join('\n')}\n`, { mode: 0o600 });
   const args = [file, ...(sentinel ? ['--sentinel'] : [])];
   const start = (): ReturnType<typeof spawnTied> =>
     spawnTied(PROGRAM, args, { keepsParentAlive: false });
@@ -49,6 +60,7 @@ export async function startServer(options: ServerOptions): Promise<RedisServer> 
     port,
     host: '127.0.0.1',
     ...(password === '' ? {} : { password }),
+    ...(tls && { tls: { ca: readFileSync(tls.certFile), servername: tls.serverName } }),
     retryStrategy: () => 20,
     maxRetriesPerRequest: null,
     enableReadyCheck: false,
@@ -73,6 +85,20 @@ export async function startServer(options: ServerOptions): Promise<RedisServer> 
       await child.stop(0);
     },
   };
+}
+
+function listening(port: number, tls: ServerTls | undefined): string[] {
+  if (tls === undefined) return [`port ${port}`];
+  return [
+    'port 0',
+    `tls-port ${port}`,
+    `tls-cert-file ${tls.certFile}`,
+    `tls-key-file ${tls.keyFile}`,
+    `tls-ca-cert-file ${tls.certFile}`,
+    'tls-auth-clients no',
+    'tls-replication yes',
+    'tls-cluster yes',
+  ];
 }
 
 async function untilUp(admin: Redis): Promise<void> {
