@@ -11,7 +11,7 @@ import { acquireLease, type Lease, type LeaseAnswer } from './lease.ts';
 import { planSlices } from './plan/plan-slices.ts';
 import type { PlanOptions, SlicePlan } from './plan/types.ts';
 import { readLive, restsOnUnknownAbsence } from './read-world.ts';
-import { settleProblems } from './settle-problems.ts';
+import { asksForTime, isStale, settleProblems } from './settle-problems.ts';
 
 /** Everything outside that a run touches. Any runtime may make these; BullMQ is not among them. */
 export interface ReconcileDeps {
@@ -140,8 +140,8 @@ class Run {
   readonly #lease: Lease;
   readonly #triggerTime: string;
   readonly #taken = new Set<string>();
-  readonly #problems: { readonly service: ServiceRecord | null; readonly problem: WriteProblem }[] =
-    [];
+  /** Of the last round: what an earlier one could not write it wrote, or failed at as well. */
+  #problems: { readonly service: ServiceRecord | null; readonly problem: WriteProblem }[] = [];
   readonly #counts = { created: 0, updated: 0, deleted: 0 };
   readonly #wantsLive: boolean;
   #read: 'view' | 'live' = 'view';
@@ -196,16 +196,14 @@ class Run {
       const ended = result.problems.find(isTheEnd);
       if (ended) throw ended.error;
       const { service } = world;
-      this.#problems.push(...result.problems.map((problem) => ({ service, problem })));
-      const stale = result.problems.filter(({ kind }) => kind === 'conflict' || kind === 'taken');
-      if (stale.length === 0) {
-        const problems = result.problems.filter(({ kind }) => kind !== 'terminating');
-        return problems.length === 0
-          ? { kind: 'done', result: this.#result(plan), failuresBefore: 0 }
-          : settleProblems(problems);
+      this.#problems = result.problems.map((problem) => ({ service, problem }));
+      const problems = result.problems.filter(({ kind }) => kind !== 'terminating');
+      if (problems.length === 0) {
+        return { kind: 'done', result: this.#result(plan), failuresBefore: 0 };
       }
-      if (round === MAX_ROUNDS) return settleProblems(stale);
-      for (const problem of stale) if (problem.kind === 'taken') this.#taken.add(problem.name);
+      const again = problems.some(isStale) && !problems.some(asksForTime);
+      if (!again || round === MAX_ROUNDS) return settleProblems(problems);
+      for (const problem of problems) if (problem.kind === 'taken') this.#taken.add(problem.name);
       world = await this.#readLive();
       plan = this.#plan(world);
     }

@@ -6,6 +6,7 @@ import type { EventInput, EventSink } from '../platform/kube/events.ts';
 import type { Metrics } from '../platform/telemetry/metrics.ts';
 import { describeProblem, type WriteProblem } from './apply-plan.ts';
 import type { RunReport } from './reconcile-service.ts';
+import { USUAL } from './settle-problems.ts';
 
 export interface RunReportDeps {
   readonly events: EventSink;
@@ -31,7 +32,7 @@ export function createRunReport({ events, log, metrics }: RunReportDeps): RunRep
       }
     },
     problem: (key, service, problem) => {
-      if (service === null || QUIET.has(problem.kind)) return;
+      if (service === null || USUAL.has(problem.kind)) return;
       const { name, uid } = service;
       events.emit({
         regarding: { apiVersion: 'v1', kind: 'Service', namespace: key.namespace, name, uid },
@@ -72,14 +73,6 @@ function leftOutEvent({ namespace }: ObjectKey, left: LeftOut): EventInput {
     message: left.detail,
   };
 }
-
-/** Conflicts and their kin are the normal course of things: no Event (report 37). */
-const QUIET: ReadonlySet<WriteProblem['kind']> = new Set([
-  'conflict',
-  'taken',
-  'terminating',
-  'skipped',
-]);
 
 const EVENT_REASONS: Readonly<Record<LeftOut['reason'], string>> = {
   'selector-mismatch': 'SelectorMismatch',

@@ -15,6 +15,7 @@ import {
   endpointsOf,
   mergePatch,
   remove,
+  setReady,
   slicesOf,
   slicesPath,
 } from '../support/objects.ts';
@@ -33,6 +34,24 @@ async function twoSlicesToCome(): Promise<void> {
   await createWorkload(rig.ns, 'b', 'web', { ips: ['192.0.2.2'], ports });
   await rig.see();
 }
+
+/** Two slices, each to be updated; what the writes of either come to says `fail`, given how many it had. */
+async function twoUpdatesToCome(fail: (nth: 'first' | 'second', tries: number) => void) {
+  await twoSlicesToCome();
+  await rig.run('web');
+  for (const name of ['a', 'b']) await setReady(rig.ns, name, false);
+  await rig.see();
+  rig.api.forget();
+  const tries = new Map<string, number>();
+  rig.api.before = ({ verb, object }) => {
+    if (verb !== 'update') return;
+    tries.set(object, (tries.get(object) ?? 0) + 1);
+    const nth = [...tries.keys()].indexOf(object) === 0 ? 'first' : 'second';
+    fail(nth, tries.get(object) ?? 0);
+  };
+}
+
+const conflict = () => refusal(409, { reason: 'Conflict' });
 
 function retryOf(outcome: Outcome): Extract<Outcome, { kind: 'retry' }> {
   if (outcome.kind === 'retry') return outcome;
@@ -153,6 +172,39 @@ describe('429: too many requests (H1)', () => {
     expect(retryOf(await rig.run('web')).afterMs).toBe(50);
     await rig.stepPasses('web');
     expect(retryOf(await rig.run('web')).afterMs).toBe(100);
+  });
+});
+
+describe('a conflict beside another failure', () => {
+  test('429 is obeyed before the conflict is planned anew: the server is asked for nothing more (H1)', async () => {
+    let refused = 0;
+    await twoUpdatesToCome((nth, tries) => {
+      if (nth === 'first' && tries === 1) throw conflict();
+      if (nth === 'first') return;
+      refused += 1;
+      throw refusal(429, { reason: 'TooManyRequests', retryAfterMs: 7_000 });
+    });
+    const outcome = retryOf(await rig.run('web'));
+    expect(outcome).toMatchObject({ afterMs: 7_000, failure: true, error: { status: 429 } });
+    expect(refused).toBe(1);
+    expect(rig.api.writes()).toHaveLength(2);
+    expect(rig.api.reads()).toEqual([]);
+  });
+
+  test('what the next round of the run cured is told to nobody', async () => {
+    await twoUpdatesToCome((nth, tries) => {
+      if (tries === 1) throw nth === 'first' ? conflict() : refusal(500);
+    });
+    expect(await rig.run('web')).toMatchObject({ kind: 'done', result: { updated: 2 } });
+    expect(rig.events).toEqual([]);
+  });
+
+  test('what no round cures is told, once, and the conflict does not hide it', async () => {
+    await twoUpdatesToCome((nth) => {
+      throw nth === 'first' ? conflict() : refusal(500);
+    });
+    expect(retryOf(await rig.run('web')).error).toMatchObject({ status: 500 });
+    expect(rig.events).toHaveLength(1);
   });
 });
 
