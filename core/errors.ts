@@ -88,6 +88,15 @@ export class LockLostError extends TetherError {
   }
 }
 
+/** Redis did not say whose the key's lock is; the write that had to know was not made. */
+export class LockUnknownError extends TetherError {
+  readonly code = 'LockUnknown';
+  constructor(key: string, cause: unknown) {
+    super(`check the lock of ${key}: ${describeError(cause)}`, { cause });
+    this.name = 'LockUnknownError';
+  }
+}
+
 /** A run was told to end before its next write: nobody's failure, its key is to come again. */
 export abstract class RunEndedError extends TetherError {}
 

@@ -1,4 +1,4 @@
-import { LockLostError, UnreachableError } from '../core/errors.ts';
+import { LockLostError, LockUnknownError } from '../core/errors.ts';
 import { formatKey, type ObjectKey } from '../core/object-key.ts';
 import type { SliceRecord } from '../core/records.ts';
 import type { Finished, ServiceView, Verdict, World } from '../platform/redis/view/service-view.ts';
@@ -15,8 +15,8 @@ export interface Lease {
   /**
    * To be awaited before each write. Trusts what Redis said up to 250 ms ago, else asks again.
    *
-   * @throws LockLostError once the lock is somebody else's, UnreachableError when Redis is gone,
-   * or the reason of the caller's abort.
+   * @throws LockLostError once the lock is somebody else's, LockUnknownError when Redis is gone, or
+   * the reason of the caller's abort.
    */
   confirm(): Promise<void>;
   /** Ends the run: records the slices, settles the failure count, gives the lock back. */
@@ -75,7 +75,7 @@ export async function acquireLease(request: LeaseRequest): Promise<LeaseAnswer> 
     try {
       await renew();
     } catch (error) {
-      throw new UnreachableError(`check the lock of ${formatKey(key)}`, error);
+      throw new LockUnknownError(formatKey(key), error);
     }
     signal.throwIfAborted();
   };

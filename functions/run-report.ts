@@ -1,3 +1,4 @@
+import { LockUnknownError } from '../core/errors.ts';
 import type { Logger } from '../core/logger.ts';
 import { WORKLOAD_GROUP, WORKLOAD_KIND } from '../core/names.ts';
 import { formatKey, type ObjectKey } from '../core/object-key.ts';
@@ -32,7 +33,7 @@ export function createRunReport({ events, log, metrics }: RunReportDeps): RunRep
       }
     },
     problem: (key, service, problem) => {
-      if (service === null || USUAL.has(problem.kind)) return;
+      if (service === null || isQuiet(problem)) return;
       const { name, uid } = service;
       events.emit({
         regarding: { apiVersion: 'v1', kind: 'Service', namespace: key.namespace, name, uid },
@@ -72,6 +73,12 @@ function leftOutEvent({ namespace }: ObjectKey, left: LeftOut): EventInput {
     reason: EVENT_REASONS[left.reason],
     message: left.detail,
   };
+}
+
+/** What the owner of a Service can do nothing about; a Redis that is away is for the log to tell. */
+function isQuiet(problem: WriteProblem): boolean {
+  if (problem.kind === 'failed') return problem.error instanceof LockUnknownError;
+  return USUAL.has(problem.kind);
 }
 
 const EVENT_REASONS: Readonly<Record<LeftOut['reason'], string>> = {

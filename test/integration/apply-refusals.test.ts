@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import { ApiError, UnreachableError } from '../../core/errors.ts';
+import { ApiError, LockUnknownError, UnreachableError } from '../../core/errors.ts';
 import { silentLogger } from '../../core/logger.ts';
 import type { Outcome } from '../../core/outcome.ts';
 import { createServiceHandler } from '../../functions/worker.ts';
@@ -308,7 +308,7 @@ describe('failures are counted per key (queue 4, report 98)', () => {
     expect(rig.api.calls).toEqual([]);
   });
 
-  test('Redis that goes away in the middle of a run stops the writing', async () => {
+  test('Redis that goes away in the middle of a run stops the writing, without an Event', async () => {
     await twoSlicesToCome();
     const { view } = rig.deps;
     const away = (): Promise<never> => Promise.reject(new Error('Connection is closed.'));
@@ -324,7 +324,10 @@ describe('failures are counted per key (queue 4, report 98)', () => {
         },
       },
     };
-    expect(await rig.run('web')).toMatchObject({ kind: 'retry', failure: true });
+    const outcome = retryOf(await rig.run('web'));
+    expect(outcome).toMatchObject({ failure: true, error: expect.any(LockUnknownError) });
     expect(rig.api.writes()).toEqual([]);
+    expect(rig.told).toContain('failed');
+    expect(rig.events).toEqual([]);
   });
 });
