@@ -7,7 +7,7 @@ import { readLive } from './read-world.ts';
 /** The plan of a Service as it is now, read live; writes nothing and takes no lock. */
 export async function dryRunService(
   key: ObjectKey,
-  deps: { readonly api: EndpointApi; readonly plan: PlanOptions; readonly now: () => Date },
+  deps: { readonly api: EndpointApi; readonly plan: PlanOptions },
   signal: AbortSignal,
 ): Promise<SlicePlan> {
   const world = await readLive(deps.api, key, deps.plan, signal);
@@ -17,7 +17,6 @@ export async function dryRunService(
     workloads: world.workloads,
     slices: world.slices,
     takenNames: [],
-    triggerTime: deps.now().toISOString(),
     options: deps.plan,
   });
 }

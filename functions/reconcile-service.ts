@@ -238,7 +238,6 @@ class Run {
         workloads: world.workloads,
         slices: world.slices,
         takenNames: [...this.#taken],
-        triggerTime: this.#triggerTime,
         options,
       });
     const plan = aroundPlan === undefined ? make() : aroundPlan(make);

@@ -67,7 +67,6 @@ function explain(
     options,
     slices: slices.filter((slice) => inQuestion.includes(managerOf(slice))),
     takenNames: [],
-    triggerTime: '',
   });
   return {
     service: formatKey(key),

@@ -54,11 +54,7 @@ function onDemand(
 
 async function dryRun(key: ObjectKey, config: Config, json: boolean, io: Io): Promise<number> {
   const plan = await withKube(config, (client) =>
-    dryRunService(
-      key,
-      { api: createEndpointApi(client), plan: config, now: () => new Date() },
-      io.signal,
-    ),
+    dryRunService(key, { api: createEndpointApi(client), plan: config }, io.signal),
   );
   io.out(json ? JSON.stringify(plan) : describePlan(key, plan));
   return 0;

@@ -38,8 +38,6 @@ export interface PlanInput {
   readonly slices: readonly SliceRecord[];
   /** Names that a create may not use although no usable slice has them (rule G4). */
   readonly takenNames: readonly string[];
-  /** RFC 3339 time of the change that caused this run, for the trigger-time annotation (rule G2). */
-  readonly triggerTime: string;
   readonly options: PlanOptions;
 }
 

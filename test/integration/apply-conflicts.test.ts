@@ -47,7 +47,7 @@ function beforeFirst(verb: string, act: () => Promise<unknown>): void {
 /** The name that the first slice of `web` will get. */
 async function nextName(): Promise<string> {
   const key = { namespace: rig.ns, name: 'web' };
-  const deps = { api: rig.api, plan: rig.deps.plan, now: () => new Date() };
+  const deps = { api: rig.api, plan: rig.deps.plan };
   const plan = await dryRunService(key, deps, AbortSignal.timeout(10_000));
   rig.api.forget();
   const [write] = plan.writes;

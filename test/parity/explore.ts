@@ -109,7 +109,6 @@ function toInput({ world, slices }: Case): PlanInput {
     workloads: world.workloads,
     slices,
     takenNames: slices.filter((slice) => slice.deleting).map((slice) => slice.name),
-    triggerTime: '2026-01-01T00:00:00Z',
     options: world.options,
   };
 }

@@ -135,7 +135,6 @@ export function anInput({ options = {}, ...parts }: InputParts = {}): PlanInput 
     workloads: [],
     slices: [],
     takenNames: [],
-    triggerTime: '2026-01-01T00:00:00Z',
     ...parts,
     options: { ...OPTIONS, ...options },
   };
