@@ -14,7 +14,7 @@ import { connectConsumer } from '../connect.ts';
 import { loadWorker } from './bullmq.ts';
 import { startClockGuard } from './clock-guard.ts';
 import type { Handle } from './disposition.ts';
-import { createRunner, type Runner } from './run-job.ts';
+import { createJobRunner, type JobRunner } from './run-job.ts';
 import { KEEP_FAILED } from './settle-job.ts';
 import { eventAdder } from './work-queue.ts';
 
@@ -92,7 +92,7 @@ export function startConsumer(options: ConsumerOptions): Consumer {
   };
   const backend = () => worker.getBackend();
   const addEvent = eventAdder({ redis, prefix, name, log });
-  const runner = createRunner({ ...options, redis, bullmq, backend, addEvent });
+  const runner = createJobRunner({ ...options, redis, bullmq, backend, addEvent });
   const worker: Worker = new bullmq.Worker(
     name,
     async (job, token) => {
@@ -123,7 +123,7 @@ export function startConsumer(options: ConsumerOptions): Consumer {
 }
 
 function runsOf(
-  { active }: Runner,
+  { active }: JobRunner,
   now: number,
 ): Pick<ConsumerHealth, 'active' | 'oldestActiveMs'> {
   const started = [...active.values()].map((run) => run.startedAt);
@@ -183,7 +183,11 @@ function watchfulBackend(create: BackendFactory, progress: () => void): BackendF
   };
 }
 
-function listen(worker: Worker, runner: Runner, { log, name, onStalled }: ConsumerOptions): void {
+function listen(
+  worker: Worker,
+  runner: JobRunner,
+  { log, name, onStalled }: ConsumerOptions,
+): void {
   let complainedAt = -Infinity;
   worker.on('error', (error) => {
     const text = describeError(error);
@@ -208,7 +212,7 @@ function listen(worker: Worker, runner: Runner, { log, name, onStalled }: Consum
 
 async function drain(
   worker: Worker,
-  runner: Runner,
+  runner: JobRunner,
   redis: RedisClient,
   deadlineMs: number,
 ): Promise<{ readonly unfinished: number }> {

@@ -19,7 +19,10 @@ export type Disposition =
       readonly kind: 'later';
       readonly delayMs: number;
       readonly reason: string;
-      /** How often in a row the key has failed; absent where nothing has, such as for a lock held elsewhere. */
+      /**
+       * How often in a row the key has failed; absent where nothing has, such as for a lock held elsewhere.
+       * Told in traces alone: the queue waits for `delayMs`, whatever this is.
+       */
       readonly failures?: number;
     }
   /** No use in trying again; kept for inspection. */

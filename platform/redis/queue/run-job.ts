@@ -25,12 +25,12 @@ export interface ActiveRun {
   readonly abandon: () => void;
 }
 
-export interface RunnerDeps extends SettleDeps {
+export interface JobRunnerDeps extends SettleDeps {
   readonly handle: Handle;
   readonly onInvalid?: (jobId: string, error: InvalidInputError) => void;
 }
 
-export interface Runner {
+export interface JobRunner {
   /** Runs by the id of their job. */
   readonly active: ReadonlyMap<string, ActiveRun>;
   /** BullMQ's processor. */
@@ -41,7 +41,7 @@ export interface Runner {
 const THROWN = { baseMs: 50, capMs: 60_000 } as const;
 
 /** Checks each job, runs its function and does with it what the function said. */
-export function createRunner(deps: RunnerDeps): Runner {
+export function createJobRunner(deps: JobRunnerDeps): JobRunner {
   const active = new Map<string, ActiveRun>();
   return {
     active,
@@ -64,7 +64,7 @@ export function createRunner(deps: RunnerDeps): Runner {
 }
 
 async function runFunction(
-  deps: RunnerDeps,
+  deps: JobRunnerDeps,
   active: Map<string, ActiveRun>,
   { job, id }: Mine,
   parsed: ReconcileJob,
