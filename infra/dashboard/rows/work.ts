@@ -22,7 +22,7 @@ export const queue: Row = {
       'ops',
       { '{{name}}': `sum by (name) (${ours(rate('workqueue_adds_total'))})` },
     ),
-    graph(['Wait in the queue', 'From when a key was queued until its run began.'], 's', {
+    graph(['Wait in the queue', 'From when a key could have run until its run began.'], 's', {
       '{{name}} p50': ourQuantile(0.5, 'workqueue_queue_duration_seconds'),
       '{{name}} p99': ourQuantile(0.99, 'workqueue_queue_duration_seconds'),
     }),

@@ -6,7 +6,10 @@ import type { JobClass } from './classes.ts';
 export interface ConsumedJob extends ReconcileJob {
   readonly id: string;
   readonly class: JobClass;
-  /** When the job was added, ms since 1970, by the clock of whoever added it. */
+  /**
+   * Since when the job waits for a run, ms since 1970, by the clock of whoever put it in line: since it was
+   * added, or, where it was put off or put back since, since it was due again.
+   */
   readonly enqueuedAt: number;
 }
 

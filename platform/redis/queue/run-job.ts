@@ -13,6 +13,7 @@ import {
   type Mine,
   type SettleDeps,
 } from './settle-job.ts';
+import { waitingSince } from './waiting-since.ts';
 
 export type { ConsumedJob, Disposition, Handle } from './disposition.ts';
 
@@ -81,17 +82,18 @@ async function runFunction(
   // After a pause this process may be given a job that it still works on: the earlier run is over.
   active.get(id)?.controller.abort(new LockLostError(key));
   active.set(id, run);
-  const consumed: ConsumedJob = {
-    ...parsed,
-    id,
-    class: classOf(job.deduplicationId),
-    enqueuedAt: job.timestamp,
+  const handle = async (): Promise<Ending> => {
+    const enqueuedAt = await waitingSince(deps, job, id);
+    const consumed: ConsumedJob = {
+      ...parsed,
+      id,
+      class: classOf(job.deduplicationId),
+      enqueuedAt,
+    };
+    return deps.handle(consumed, controller.signal);
   };
   try {
-    const ending = await Promise.race([
-      deps.handle(consumed, controller.signal),
-      abandoned.promise,
-    ]);
+    const ending = await Promise.race([handle(), abandoned.promise]);
     // Put off because it was told to stop: somebody else can take it now.
     return ending.kind === 'later' && controller.signal.aborted ? { kind: 'interrupted' } : ending;
   } catch (error) {

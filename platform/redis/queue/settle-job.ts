@@ -8,6 +8,7 @@ import type { loadWorker } from './bullmq.ts';
 import type { Disposition } from './disposition.ts';
 import { isOutlived } from './on-demand.ts';
 import { storable, writeOutcome, type OutcomeEntry } from './outcomes.ts';
+import { DUE_FIELD, dueAt } from './waiting-since.ts';
 import type { Add } from './work-queue.ts';
 
 export interface SettleDeps {
@@ -17,7 +18,7 @@ export interface SettleDeps {
   readonly log: Logger;
   readonly bullmq: Pick<ReturnType<typeof loadWorker>, 'DelayedError' | 'UnrecoverableError'>;
   /** The worker's, which needs the runner first. */
-  readonly backend: () => Pick<ReturnType<Worker['getBackend']>, 'retryJob'>;
+  readonly backend: () => Pick<ReturnType<Worker['getBackend']>, 'moveToDelayed' | 'retryJob'>;
   /** Resolves once the event is in the queue. */
   readonly addEvent: (add: Add) => Promise<void>;
 }
@@ -96,11 +97,16 @@ async function putOff(
   }
   tellOutcome(deps, mine, entry, false);
   await unlessTaken(deps, mine, async () => {
-    await job.moveToDelayed(Date.now() + Math.max(0, Math.round(delayMs)), token);
+    const now = Date.now();
+    const delay = Math.max(0, Math.round(delayMs));
+    const fieldsToUpdate = dueAt(now + delay);
+    await deps
+      .backend()
+      .moveToDelayed(id, now, delay, token, { skipAttempt: true, fieldsToUpdate });
     if (job.deduplicationId === undefined) return;
     const base = `${queuePrefix(deps.prefix)}:${deps.name}:`;
     const keys = ['delayed', `dn:${job.deduplicationId}`, 'marker', id].map((key) => base + key);
-    await runScript(deps.redis, runNow, keys, [id]);
+    await runScript(deps.redis, runNow, keys, [id, DUE_FIELD, Date.now()]);
   });
   throw new deps.bullmq.DelayedError();
 }
@@ -125,7 +131,10 @@ async function becameEvent(deps: SettleDeps, { job, id }: Mine): Promise<boolean
 
 /** For another worker to take at once: by no clock, and not through the delayed jobs. */
 async function putBack(deps: SettleDeps, mine: Mine): Promise<never> {
-  await unlessTaken(deps, mine, () => deps.backend().retryJob(mine.id, true, mine.token));
+  const fieldsToUpdate = dueAt(Date.now());
+  await unlessTaken(deps, mine, () =>
+    deps.backend().retryJob(mine.id, true, mine.token, { fieldsToUpdate }),
+  );
   throw new deps.bullmq.DelayedError();
 }
 

@@ -12,7 +12,7 @@ import {
 export interface QueueMetrics {
   /** Keys that this process put into the queue. */
   added(count: number): void;
-  /** A run begins, `waitedMs` after its key was queued. `run` is any text unique among those under way. */
+  /** A run begins, `waitedMs` after its key could have run. `run` is any text unique among those under way. */
   started(run: string, waitedMs: number): void;
   /** The run is over, whatever came of it. */
   finished(run: string): void;
@@ -52,7 +52,7 @@ export function createQueueMetrics(sources: Sources): {
   const waited = histogram(
     names,
     'queue_duration_seconds',
-    'Time that a key waited before its run began.',
+    'Time that a key waited before its run began; one that was put off, since it was due again.',
   );
   const worked = histogram(names, 'work_duration_seconds', 'Time that a run took.');
   const of = (name: QueueName): QueueMetrics => ({
