@@ -4,7 +4,13 @@ import { describeError } from '../core/errors.ts';
 import type { Logger } from '../core/logger.ts';
 import { isDnsSubdomain } from '../core/object-key.ts';
 import type { WorkQueue } from '../platform/redis/queue/work-queue.ts';
-import type { Applied, Change, ViewWriter } from '../platform/redis/view/view-writer.ts';
+import {
+  LEFT_PENDING,
+  type Applied,
+  type Change,
+  type ViewWriter,
+  type Why,
+} from '../platform/redis/view/view-writer.ts';
 import { changeKey } from './change-of.ts';
 
 export interface DispatcherDeps {
@@ -84,11 +90,10 @@ export class Dispatcher {
     return accepted;
   }
 
-  /** Enqueues keys that have been pending for `olderThanMs` or longer; gives how many. */
+  /** Enqueues keys that have been pending for `olderThanMs` or longer; gives how many: none while the gate is shut. */
   async sweep(namespace: string, olderThanMs: number): Promise<number> {
     const overdue = await this.#deps.writer().overdue(namespace, olderThanMs);
-    await this.#enqueue(namespace, overdue, this.#deps.now());
-    return overdue.dirty.length;
+    return this.#enqueue(namespace, overdue, this.#deps.now());
   }
 
   /** From now on dirty keys are enqueued; before, they stay pending in the view. */
@@ -130,25 +135,26 @@ export class Dispatcher {
     return batch && [...batch.values()];
   }
 
-  /** The keys leave the pending set only after their queue add has returned (docs/queue.md, guarantee 8). */
+  /** Gives how many. The keys leave the pending set only after their queue add (docs/queue.md, guarantee 8). */
   async #enqueue(
     namespace: string,
     { dirty, score }: Pick<Applied, 'dirty' | 'score'>,
     at: number,
-  ): Promise<void> {
-    if (!this.#gateOpen || dirty.length === 0) return;
+  ): Promise<number> {
+    if (!this.#gateOpen || dirty.length === 0) return 0;
     const { queue } = this.#deps;
     const writer = this.#deps.writer();
     const adds = dirty
       .filter(({ service }) => this.#canBeAKey(namespace, service))
       .map(({ service, why }) => ({
         key: { namespace, name: service },
-        reason: `${why} changed`,
+        reason: reasonOf(why),
         at,
       }));
     await this.#untilDone(`enqueue keys of ${namespace}`, () => queue.addEvents(adds));
     const services = dirty.map(({ service }) => service);
     this.#settleLater(namespace, () => writer.settle(namespace, score, services));
+    return adds.length;
   }
 
   /** Not at once: just now a worker, of this process perhaps, takes the key, and someone waits for that. */
@@ -185,4 +191,8 @@ export class Dispatcher {
       }
     }
   }
+}
+
+function reasonOf(why: Why): string {
+  return why === LEFT_PENDING ? why : `${why} changed`;
 }

@@ -2,12 +2,12 @@ import { randomUUID } from 'node:crypto';
 import { silentLogger } from '../../core/logger.ts';
 import { formatKey } from '../../core/object-key.ts';
 import type { KubeClient } from '../../platform/kube/client.ts';
-import type { Add, WorkQueue } from '../../platform/redis/queue/work-queue.ts';
 import type { RedisClient } from '../../platform/redis/client.ts';
 import { createIdentityStore } from '../../platform/redis/view/identity.ts';
 import { createViewWriter } from '../../platform/redis/view/view-writer.ts';
 import { LocalWatcher } from '../../watcher/local-watcher.ts';
 import { TEST_MANAGER } from './run.ts';
+import { toldQueue } from './told-queue.ts';
 
 export interface WatcherRigOptions {
   readonly client: KubeClient;
@@ -29,7 +29,7 @@ export async function startWatcher(options: WatcherRigOptions): Promise<LocalWat
     client,
     identities,
     history: await identities.history(),
-    queue: toldQueue(options.onAdd),
+    queue: toldQueue(({ key }) => options.onAdd(formatKey(key))),
     openView: (identity) => createViewWriter(redis, { prefix, identity }, randomUUID),
     manager: TEST_MANAGER,
     adopt: [],
@@ -43,22 +43,4 @@ export async function startWatcher(options: WatcherRigOptions): Promise<LocalWat
       foundByRelist: () => undefined,
     },
   });
-}
-
-function toldQueue(onAdd: (key: string) => void): WorkQueue {
-  const add = (adds: readonly Add[]): Promise<void> => {
-    for (const { key } of adds) onAdd(formatKey(key));
-    return Promise.resolve();
-  };
-  const notUsed = (): Promise<never> => Promise.reject(new Error('not used by a watcher'));
-  return {
-    addEvents: add,
-    addResync: add,
-    countOnDemand: notUsed,
-    close: () => Promise.resolve(),
-    addOnDemand: notUsed,
-    waitFor: notUsed,
-    counts: notUsed,
-    failedJobs: notUsed,
-  };
 }

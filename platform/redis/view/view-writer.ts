@@ -30,13 +30,18 @@ export interface Version {
   readonly uid: string;
 }
 
+/** Why a Service is dirty: what changed; or its key was left pending, and nobody knows of what any more. */
+export type Why = Kind | typeof LEFT_PENDING;
+
+export const LEFT_PENDING = 'left pending';
+
 export interface Applied {
   /** Changes that the view did not know yet. */
   readonly accepted: number;
   /** Changes that the view knew, or knows better: another watcher was first, or they are echoes. */
   readonly refused: number;
   /** Services that the accepted changes dirty; they are pending until `settle`. */
-  readonly dirty: readonly { readonly service: string; readonly why: Kind }[];
+  readonly dirty: readonly { readonly service: string; readonly why: Why }[];
   /** Time of the change by Redis' clock, µs, as text; what `settle` wants back. */
   readonly score: string;
 }
@@ -155,6 +160,6 @@ async function readOverdue(
 ): Promise<Pick<Applied, 'dirty' | 'score'>> {
   const limit = (await redisMicros(redis, pending)) - olderThanMs * 1000;
   const names = await redis.zrangebyscore(pending, '-inf', limit);
-  const dirty = names.map((service) => ({ service, why: 'service' as const }));
+  const dirty = names.map((service) => ({ service, why: LEFT_PENDING }) as const);
   return { dirty, score: String(limit) };
 }
