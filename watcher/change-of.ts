@@ -25,10 +25,22 @@ export function upsertOf(kind: Kind, object: ApiObject): Change {
   return { op: 'upsert', kind, object: encoders[kind](object) };
 }
 
-/** The object is gone; the DELETED event carries the version of its deletion. */
+/**
+ * The object is gone; the DELETED event carries the version of its deletion, and the object as it was: the
+ * view may never have known it, and is told whom it concerned.
+ */
 export function removalOf(kind: Kind, object: ApiObject): Change {
   const { name = '', resourceVersion = '', uid = '' } = object.metadata ?? {};
-  return { op: 'remove', kind, name, rv: resourceVersion, uid };
+  return { op: 'remove', kind, name, rv: resourceVersion, uid, index: indexOf(kind, object) };
+}
+
+/** Gone is also what cannot be read: then nobody can tell whom it concerned. */
+function indexOf(kind: Kind, object: ApiObject): string {
+  try {
+    return encoders[kind](object).index;
+  } catch {
+    return '';
+  }
 }
 
 /** The object was not in a list of version `rv`: gone, unless the view has a newer version of it. */

@@ -5,6 +5,7 @@
 -- KEYS[1]  pending: sorted set of Service names, by the time (µs, Redis' clock) of the change
 -- ARGV     base, tombstone TTL (ms), then seven for each change:
 --          op ('+' is there, '-' is gone), kind ('service'|'workload'|'slice'), name, rv, uid, index, body
+--          (of what is gone: the index if it is known, no body)
 -- Returns  { accepted, refused, score, service, why, service, why, … }
 local base, ttl = ARGV[1], ARGV[2]
 local accepted, refused = 0, 0
@@ -121,16 +122,25 @@ local function upsert(kind, name, new)
   return true
 end
 
+-- An object that came and went between two batches: the view never had it, but a run may have made it (a
+-- slice, recorded at the end of the run) or seen it (read live). So whom it concerned is dirty; unless its
+-- deletion is one that a run has recorded.
+local function remove_unknown(kind, name, gone)
+  local recorded = deletion(base, kind, name, gone.uid) == true
+  if gone.uid == '' or buried(base, kind, name, gone.rv, gone.uid) then return false end
+  bury(base, kind, name, gone.rv, gone.uid, ttl)
+  if recorded or gone.index == '' then return false end
+  changed[kind](name, gone, nil)
+  return true
+end
+
 -- A deletion without a uid is one that a list found out: it takes only what is not newer than it.
-local function remove(kind, name, rv, uid)
+local function remove(kind, name, gone)
   local stored = redis.call('HGET', base .. kind, name)
-  local old = stored and split(stored) or nil
-  if old and newer(old.rv, rv) then return false end
-  if not old and uid == '' then return false end
-  local dead_uid = uid ~= '' and uid or old.uid
-  if not old and buried(base, kind, name, rv, dead_uid) then return false end
-  bury(base, kind, name, rv, dead_uid, ttl)
-  if not old then return false end
+  if not stored then return remove_unknown(kind, name, gone) end
+  local old = split(stored)
+  if newer(old.rv, gone.rv) then return false end
+  bury(base, kind, name, gone.rv, gone.uid ~= '' and gone.uid or old.uid, ttl)
   if kind == 'slice' then
     remove_slice(base, name, old.index)
   else
@@ -143,9 +153,9 @@ end
 local logged = {}
 for at = 3, #ARGV, 7 do
   local op, kind, name = ARGV[at], ARGV[at + 1], ARGV[at + 2]
-  local new = { rv = ARGV[at + 3], uid = ARGV[at + 4], index = ARGV[at + 5], body = ARGV[at + 6] }
-  local done
-  if op == '+' then done = upsert(kind, name, new) else done = remove(kind, name, new.rv, new.uid) end
+  local object = { rv = ARGV[at + 3], uid = ARGV[at + 4], index = ARGV[at + 5], body = ARGV[at + 6] }
+  local apply = op == '+' and upsert or remove
+  local done = apply(kind, name, object)
   if done then accepted = accepted + 1 else refused = refused + 1 end
   -- Whether a Service changed, readers see by its version.
   if done and kind ~= 'service' then

@@ -11,7 +11,10 @@ import {
   type ViewKeys,
 } from './keys.ts';
 
-/** One object as a watch or a list showed it. A deletion found by a list has no uid. */
+/**
+ * One object as a watch or a list showed it. A deletion found by a list has no uid, and nothing by which the
+ * object was found (`index`, as in `Encoded`).
+ */
 export type Change =
   | { readonly op: 'upsert'; readonly kind: Kind; readonly object: Encoded }
   | {
@@ -20,6 +23,7 @@ export type Change =
       readonly name: string;
       readonly rv: string;
       readonly uid: string;
+      readonly index?: string;
     };
 
 /** One version of one object, as an event showed it. */
@@ -138,7 +142,8 @@ const OPS = { upsert: '+', remove: '-' } as const;
 
 function toArguments(change: Change): string[] {
   if (change.op === 'remove') {
-    return [OPS.remove, change.kind, change.name, change.rv, change.uid, '', ''];
+    const { kind, name, rv, uid, index = '' } = change;
+    return [OPS.remove, kind, name, rv, uid, index, ''];
   }
   const { name, rv, uid, index, body } = change.object;
   return [OPS.upsert, change.kind, name, rv, uid, index, body];

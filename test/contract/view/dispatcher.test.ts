@@ -1,6 +1,10 @@
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import type { ApiObject } from '../../../core/api-objects.ts';
+import { LABEL_SERVICE_NAME } from '../../../core/names.ts';
 import { formatKey } from '../../../core/object-key.ts';
+import { projectSlice } from '../../../core/project.ts';
 import type { Add } from '../../../platform/redis/queue/work-queue.ts';
+import { removalOf, upsertOf } from '../../../watcher/change-of.ts';
 import { Dispatcher } from '../../../watcher/dispatcher.ts';
 import { createSweeper } from '../../../watcher/sweeper.ts';
 import { eventually } from '../../support/eventually.ts';
@@ -43,6 +47,59 @@ async function settleAll(): Promise<void> {
   await f.writer.settle(NS, score, await pending());
   expect(await pending()).toEqual([]);
 }
+
+/** A slice of `web`, as the events of its short life show it. */
+function sliceAt(resourceVersion: string) {
+  const metadata = {
+    namespace: NS,
+    name: 'web-ew-1',
+    uid: 'uid-of-it',
+    resourceVersion,
+    labels: { [LABEL_SERVICE_NAME]: 'web' },
+  };
+  return { metadata, addressType: 'IPv4', endpoints: [], ports: [] } as const;
+}
+
+describe('an object that came and went within one batch', () => {
+  const key = { namespace: NS, name: 'web' };
+
+  test('dirties the Service of a slice that a run under way has made (A4)', async () => {
+    await f.put('service', service('web', 1));
+    await f.sync();
+    await settleAll();
+    await f.view.acquire(key, 'run', 60_000, true);
+
+    dispatcher.push(NS, upsertOf('slice', sliceAt('5')), 0);
+    dispatcher.push(NS, removalOf('slice', sliceAt('6')), 0);
+    dispatcher.flush();
+
+    await eventually(async () => expect(await pending()).toEqual(['web']));
+    await f.view.finish(key, 'run', 'ok', [projectSlice(sliceAt('5'))], []);
+    expect(await f.writer.names(NS, 'slice')).toEqual([]);
+    expect(await pending()).toEqual(['web']);
+  });
+
+  test('dirties the Services that selected a workload, as a run may have seen it (A2)', async () => {
+    await f.put('service', service('web', 1));
+    const gone: ApiObject = {
+      metadata: { name: 'vm', uid: 'uid-vm', resourceVersion: '6', labels: { app: 'web' } },
+    };
+    const applied = await f.writer.apply(NS, [removalOf('workload', gone)]);
+    expect(applied.dirty).toEqual([{ service: 'web', why: 'workload' }]);
+  });
+
+  test('dirties once, however many watchers tell of it', async () => {
+    const changes = [removalOf('slice', sliceAt('6'))];
+    expect((await f.writer.apply(NS, changes)).dirty).toHaveLength(1);
+    expect((await f.writer.apply(NS, changes)).dirty).toEqual([]);
+  });
+
+  test('dirties nothing where a run has recorded that it deleted the object (A4)', async () => {
+    await f.view.acquire(key, 'run', 60_000, true);
+    await f.view.finish(key, 'run', 'ok', [], [projectSlice(sliceAt('5'))]);
+    expect((await f.writer.apply(NS, [removalOf('slice', sliceAt('6'))])).dirty).toEqual([]);
+  });
+});
 
 describe('a sweep', () => {
   beforeEach(async () => {
