@@ -1,9 +1,10 @@
 import { audit, sliceVersions } from './audit.ts';
 import { checkContinuity } from './continuity.ts';
-import { findOverlaps, type Excuse } from './overlaps.ts';
+import { findOverlaps } from './overlaps.ts';
 import type { Played } from './phase.ts';
 import { WrongStateError, type Right } from './quiet-point.ts';
 import type { Stage } from './stage.ts';
+import { readWorkerLog } from './worker-log.ts';
 import type { World } from './world.ts';
 
 /** What was looked through between two quiet points in which nothing was wrong. */
@@ -38,29 +39,17 @@ export async function checkHistory(
   const { writes, landed, wrong } = audit(stage.takeWrites(), versions, (slice) =>
     world.serviceOf(slice),
   );
-  const overlaps = findOverlaps(writes, [...played.excuses, ...lostLocks(stage)]);
+  const logs = Object.values(stage.members).map((one) => readWorkerLog(one.name, one.takeLog()));
+  const runs = logs.flatMap((log) => log.runs);
+  const excuses = [...played.excuses, ...logs.flatMap((log) => log.lostLocks)];
+  const overlaps = findOverlaps(writes, runs, excuses);
   const { watched, states, missed } = checkContinuity(world, changes, played.damaged);
   const faults = [
     ...missed.map((text) => `a reader missed an endpoint. ${text}`),
     ...wrong.map((text) => `a write that must not be. ${text}`),
     ...overlaps.found.map((text) => `two writers at once. ${text}`),
+    ...(landed > 0 && runs.length === 0 ? ['the logs of the workers tell of no run'] : []),
   ];
   if (faults.length > 0) throw new WrongStateError(faults.join('\n  '));
   return { watched, states, writes: landed, overlapsExcused: overlaps.excused };
-}
-
-/** Before and after a lost lock is told, ms: as long as it lasts, and some. */
-const AROUND_MS = 3_000;
-
-/** A machine that is busy enough takes a lock away, too; who lost one says so. */
-function lostLocks({ members }: Stage): Excuse[] {
-  return Object.values(members).flatMap((member) =>
-    member
-      .takeLog()
-      .filter((line) => line.includes('the lock was lost'))
-      .map((line) => {
-        const at = (JSON.parse(line) as { time: number }).time - performance.timeOrigin;
-        return { why: `${member.name} lost a lock`, from: at - AROUND_MS, to: at + AROUND_MS };
-      }),
-  );
 }

@@ -115,11 +115,13 @@ export class Member {
       .join('\n');
   }
 
-  /** What it has logged since the last call. */
+  /** The lines that it has logged since the last call. */
   takeLog(): string[] {
     const text = this.#read(this.#readTo);
-    this.#readTo += Buffer.byteLength(text);
-    return text.split('\n');
+    // The last line may not be whole yet.
+    const lines = text.slice(0, text.lastIndexOf('\n') + 1);
+    this.#readTo += Buffer.byteLength(lines);
+    return lines.split('\n');
   }
 
   #read(from: number): string {
