@@ -22,6 +22,7 @@ export const SCENARIOS = [
   'churn',
   'one-service',
   'resync',
+  'apart',
   'death',
   ...LINKED_SCENARIOS,
   ...ON_DEMAND,

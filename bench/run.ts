@@ -16,6 +16,7 @@ import { currentLoad, describeMachine } from './report/machine.ts';
 import { writePage } from './report/pages.ts';
 import { renderResults } from './report/results.ts';
 import type { Section } from './report/section.ts';
+import { apart } from './scenarios/apart.ts';
 import { ceiling } from './scenarios/ceiling.ts';
 import { churnOfMany, churnOfOne } from './scenarios/churn.ts';
 import { cold } from './scenarios/cold.ts';
@@ -36,6 +37,7 @@ const RUNNERS: Record<SideBySide, (sitting: Sitting) => Promise<Section[]>> = {
   churn: churnOfMany,
   'one-service': churnOfOne,
   resync,
+  apart,
   death,
 };
 
@@ -57,23 +59,16 @@ async function bench(options: BenchOptions, owned: AsyncDisposableStack): Promis
     return show(text, writePage(options, 'profile', text, profile));
   }
   const machine = (): string => describeMachine(stages.version(), loadBefore);
-  const sections: Section[] = [];
-  try {
-    for (const name of scenarios) {
-      if (!isOnDemand(name) && !isLinked(name)) sections.push(...(await RUNNERS[name](sitting)));
-    }
-  } catch (error) {
-    // A sitting takes long: what came before the failure is worth reading, if not a page.
-    if (sections.length > 0) show(renderResults(machine(), sections), undefined);
-    throw error;
-  }
+  const sections = await sideBySide(sitting, scenarios, machine);
   if (sections.length > 0) {
     const results = renderResults(machine(), sections);
     show(results, writePage(options, 'results', results));
   }
   const names = scenarios.filter(isLinked);
   if (names.length > 0) {
-    const clusters = renderResults(machine(), await linked(sitting, names));
+    // First, as the version of Kubernetes is known once there was a control plane.
+    const found = await linked(sitting, names);
+    const clusters = renderResults(machine(), found);
     show(clusters, writePage(options, 'clusters', clusters));
   }
   for (const name of ['outage', 'workers'] as const) {
@@ -86,6 +81,24 @@ async function bench(options: BenchOptions, owned: AsyncDisposableStack): Promis
   const grown = await growth(sitting, { services, per, quick });
   const tables = renderGrowth(machine(), grown);
   show(tables, writePage(options, 'growth', tables));
+}
+
+async function sideBySide(
+  sitting: Sitting,
+  scenarios: readonly ScenarioName[],
+  machine: () => string,
+): Promise<readonly Section[]> {
+  const sections: Section[] = [];
+  try {
+    for (const name of scenarios) {
+      if (!isOnDemand(name) && !isLinked(name)) sections.push(...(await RUNNERS[name](sitting)));
+    }
+  } catch (error) {
+    // A sitting takes long: what came before the failure is worth reading, if not a page.
+    if (sections.length > 0) show(renderResults(machine(), sections), undefined);
+    throw error;
+  }
+  return sections;
 }
 
 function show(text: string, page: string | undefined): void {

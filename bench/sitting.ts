@@ -69,7 +69,7 @@ const FULL: Sizes = {
   resync: { services: 2000, per: 4 },
   death: { services: 500, per: 4, perSecond: 50, seconds: 10 },
   outage: { services: 400, per: 4, perSecond: 20, seconds: 60, flushSeconds: 15 },
-  workers: { counts: [1, 2, 4], services: 3_500, windowMs: 6_000, settleMs: 500 },
+  workers: { counts: [1, 2, 4], services: 3_500, windowMs: 6_000, settleMs: 2_000 },
   linked: FULL_LINKED,
   settleMs: 2_000,
   timeoutMs: 300_000,

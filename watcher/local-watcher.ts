@@ -25,8 +25,13 @@ import { Rebuild } from './rebuild.ts';
 import { createSweeper, type Sweeper } from './sweeper.ts';
 import { HEARTBEAT, KINDS, ViewKeeper } from './view-keeper.ts';
 
-/** Objects a page of a list: some two megabytes. A slice may hold a hundred endpoints and more. */
-const PAGE_SIZES: Readonly<Record<Kind, number>> = { service: 2_000, workload: 2_000, slice: 500 };
+/**
+ * Objects a page of a list: some two to five megabytes. Each page of workloads is 30 ms of waiting. A slice
+ * may hold a hundred endpoints and more.
+ */
+const PAGE_SIZES: Readonly<Record<Kind, number>> = { service: 2_000, workload: 4_000, slice: 500 };
+/** Namespaces at a time: workers take the first keys while the last are still being enqueued. */
+const SWEEPS_AT_A_TIME = 2;
 
 export interface LocalWatcherDeps {
   readonly client: KubeClient;
@@ -220,7 +225,11 @@ export class LocalWatcher {
   async #open(): Promise<void> {
     this.#dispatcher.openGate();
     const namespaces = await this.#keeper.namespaces();
-    await Promise.all(namespaces.map((namespace) => this.#dispatcher.sweep(namespace, 0)));
+    const left = namespaces.values();
+    const sweepOn = async (): Promise<void> => {
+      for (const namespace of left) await this.#dispatcher.sweep(namespace, 0);
+    };
+    await Promise.all(Array.from({ length: SWEEPS_AT_A_TIME }, sweepOn));
     this.#opened.resolve(undefined);
   }
 

@@ -27,6 +27,8 @@ export interface ChurnResult {
   readonly longestSilence: number;
   /** Events of slices while it went on. */
   readonly sliceWrites: number;
+  /** Events that showed an address in two slices of its Service. */
+  readonly doubled: number;
   /** Services that are not what they should be in the end: an endpoint missing, doubled or wrong. */
   readonly wrong: number;
   readonly from: number;
@@ -51,15 +53,13 @@ export async function churn(
   observer.listen((key, sightings, at) => {
     for (const { address, ready } of sightings) if (!ready) book.seen(`${key} ${address}`, at);
   });
+  const doubledBefore = observer.ledger.doubled;
   const before = countWrites(observer);
   const from = monotonicMs();
   const sent: Promise<number>[] = [];
   for (const [nth, { service, nth: backing }] of order.entries()) {
     await delay(Math.max(0, from + (nth * 1000) / plan.perSecond - monotonicMs()));
-    const key = serviceKey(world, service);
-    const address = addressOf(world, service, backing);
-    observer.ledger.expect(key, address, false);
-    book.made(`${key} ${address}`, monotonicMs());
+    expectFlip(world, observer, book, service, backing);
     sent.push(timed(() => setReady(client, world, { service, nth: backing }, false)));
   }
   const requests = await Promise.all(sent);
@@ -75,10 +75,24 @@ export async function churn(
     missing: book.pending,
     longestSilence: book.longestSilence(from),
     sliceWrites: countWrites(observer) - before,
+    doubled: observer.ledger.doubled - doubledBefore,
     wrong: observer.ledger.wrong().length,
     from,
     to,
   };
+}
+
+function expectFlip(
+  world: World,
+  { ledger }: Observer,
+  book: FlipBook,
+  service: number,
+  backing: number,
+): void {
+  const key = serviceKey(world, service);
+  const address = addressOf(world, service, backing);
+  ledger.expect(key, address, false);
+  book.made(`${key} ${address}`, monotonicMs());
 }
 
 async function timed(work: () => Promise<void>): Promise<number> {

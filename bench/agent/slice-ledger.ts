@@ -28,6 +28,7 @@ export class SliceLedger {
   readonly #entries = new Map<string, Entry>();
   readonly #prefix: string;
   #right = 0;
+  #doubled = 0;
 
   constructor(world: World) {
     this.#prefix = `${world.prefix}-`;
@@ -49,6 +50,11 @@ export class SliceLedger {
   /** Services whose slices offer every address once, as ready as it should be, and nothing else. */
   get right(): number {
     return this.#right;
+  }
+
+  /** How often an event showed an address of a Service in more than one slice. */
+  get doubled(): number {
+    return this.#doubled;
   }
 
   get services(): number {
@@ -88,6 +94,7 @@ export class SliceLedger {
     const before = entry.slices.get(name) ?? new Map<string, boolean>();
     const after = type === 'DELETED' ? new Map<string, boolean>() : offered(slice);
     this.#change(entry, () => replaceSlice(entry, name, before, after));
+    this.#doubled += doubledOf(entry, after);
     const sightings: Sighting[] = [];
     for (const [address, ready] of after) {
       if (before.get(address) !== ready) sightings.push({ address, ready });
@@ -115,6 +122,11 @@ function replaceSlice(
   for (const address of before.keys()) count(entry, address, -1);
   for (const address of after.keys()) count(entry, address, 1);
   for (const address of touched) entry.good += goodness(entry, address);
+}
+
+/** Addresses of a slice that are in another one as well. */
+function doubledOf(entry: Entry, slice: ReadonlyMap<string, boolean>): number {
+  return [...slice.keys()].filter((address) => (entry.times.get(address) ?? 0) > 1).length;
 }
 
 function count(entry: Entry, address: string, by: number): void {

@@ -44,6 +44,7 @@ export async function death(sitting: Sitting): Promise<Section[]> {
       bars: deaths.flatMap(({ column, longest }) => [
         ...atMost(`${column.title}: longest, ms`, column, { id: 'longest', digits: 0 }, longest),
         ...atMost(`${column.title}: flips never seen`, column, { id: 'missing', digits: 0 }, 0),
+        ...atMost(`${column.title}: doubled endpoints`, column, { id: 'doubled', digits: 0 }, 0),
         ...atMost(
           `${column.title}: Services wrong in the end`,
           column,
@@ -62,6 +63,7 @@ const ROWS: Section['rows'] = [
   { id: 'p99', label: 'p99, ms', digits: 1 },
   { id: 'flips', label: 'changes', digits: 0 },
   { id: 'missing', label: 'changes never seen', digits: 0 },
+  { id: 'doubled', label: 'events that showed an endpoint twice', digits: 0 },
   { id: 'wrong', label: 'Services wrong in the end (lacking, doubled or outdated)', digits: 0 },
 ];
 

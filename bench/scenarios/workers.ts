@@ -56,7 +56,7 @@ const ROWS: Section['rows'] = [
 ];
 
 function sectionOf(sitting: Sitting, columns: readonly Column[]): Section {
-  const { counts, windowMs } = sitting.sizes.workers;
+  const { counts, windowMs, settleMs } = sitting.sizes.workers;
   const bars = counts.flatMap((count, at): Bar[] => {
     const least = BARS[count];
     const what = `${titleOf(count)}: times the throughput of one`;
@@ -67,7 +67,8 @@ function sectionOf(sitting: Sitting, columns: readonly Column[]): Section {
     intro:
       `Worker processes with \`--concurrency ${CONCURRENCY}\`, whose every call to the API server arrives ` +
       `${LATE_MS} ms late; one watcher, which goes the short way. A first convergence: each key is one ` +
-      `create. Counted for ${windowMs / 1000} s, once all processes are ready and all keys are in the queue.`,
+      `create. Counted for ${windowMs / 1000} s, from ${settleMs / 1000} s after all processes are ready and all ` +
+      'keys are in the queue: a new process compiles what it runs first.',
     rows: ROWS,
     columns,
     ratio: false,

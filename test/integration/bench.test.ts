@@ -51,6 +51,7 @@ describe('the benchmark, in its quick form', () => {
         'Churn, 20 × 2, 40 a second',
         'One Service, 1 × 20, 20 a second',
         'Idle resync, 20 × 2',
+        'Roles apart, 20 × 2',
         'Death under churn, 20 × 2, 40 a second',
         'At a glance',
         'Start with 6 linked clusters',

@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import { CHANGED, untilAnswers, untilHolds, WATCHES } from '../../linked/linked-run.ts';
 import { addressesOf } from '../../linked/doubles-api.ts';
 import type { LinkedPart } from '../../linked/part.ts';
@@ -7,6 +8,9 @@ import { atMost } from '../bars.ts';
 
 const INCOMPLETE = { id: 'incomplete', label: 'answers that lacked an endpoint', digits: 0 };
 const FAILED = { id: 'failed', label: 'answers that were no 200', digits: 0 };
+
+/** Before a rotation, and after the old token is refused, so that the reader meets each side, ms. */
+const BETWEEN_MS = 250;
 
 /** Credentials change while somebody reads. */
 export const rotation: LinkedPart = {
@@ -33,6 +37,7 @@ export const rotation: LinkedPart = {
     });
     const took: number[] = [];
     for (let nth = 0; nth < sizes.rotations; nth += 1) {
+      await delay(BETWEEN_MS);
       const { token, kubeconfig } = await doubles.addToken(CHANGED);
       const from = monotonicMs();
       await secrets.rotate(CHANGED, kubeconfig);
@@ -42,6 +47,7 @@ export const rotation: LinkedPart = {
       });
       took.push(switched - from);
       await doubles.revokeAllBut(CHANGED, token);
+      await delay(BETWEEN_MS);
     }
     const { example, ...outcome } = await reader.stopPolling();
     if (example !== '') process.stderr.write(`  wrong during the rotation: ${example}\n`);

@@ -27,7 +27,7 @@ export interface Add {
 /** One queue, from the side of those who put work into it (docs/queue.md). */
 export interface WorkQueue {
   /**
-   * Something changed. One round trip for each 500 adds.
+   * Something changed. Two round trips for each 500 adds; a worker may have the keys after the first.
    *
    * All methods: @throws UnreachableError when Redis is away, at once, or gives no answer within 2 s.
    * Adding again is always safe. @throws InvalidInputError for what no worker would take.
@@ -153,14 +153,13 @@ async function addAll(
 type NewJob = Parameters<Queue<JobData>['addBulk']>[0][number];
 
 /**
- * Adds jobs, and frees keys that an orphaned job stands for: it would swallow the add, and every
- * later one. Both go to Redis in one write. As a rule the keys are free before the jobs arrive; where
- * the script had to be loaded first, what it freed is added again (once more is always safe).
+ * Adds jobs, and then frees keys that an orphaned job stands for: it has swallowed the add, and would
+ * every later one, so what was freed is added again. In this order no worker waits for the look.
  */
 async function addJobs(context: Context, jobs: NewJob[]): Promise<void> {
+  await insert(context, jobs);
   const ids = jobs.map((job) => job.opts?.deduplication?.id ?? '');
-  const freeing = freeOrphans(context, ids);
-  const [freed] = await Promise.all([freeing, insert(context, jobs)]);
+  const freed = await freeOrphans(context, ids);
   if (freed.size === 0) return;
   await insert(
     context,
