@@ -7,11 +7,11 @@ import {
 } from '../../core/names.ts';
 import { ApiDouble } from '../support/api-double.ts';
 import { blackHoleServer, clusterRig } from '../support/cluster-rig.ts';
-import { kubeconfigOf, partsOfFile, type ClusterSecretInput } from '../support/cluster-secrets.ts';
+import { kubeconfigOf, partsOfFile, secretPath } from '../support/cluster-secrets.ts';
+import { expectInvalid, expectTold, type Wrong } from '../support/cluster-told.ts';
 import { eventually } from '../support/eventually.ts';
 import { html } from '../support/misbehaviours.ts';
 import { mergePatch } from '../support/objects.ts';
-import { secretPath } from '../support/cluster-secrets.ts';
 import { runTether } from '../support/processes.ts';
 import { fromRun } from '../support/run.ts';
 import { CLIENT } from '../unit/kube/client-certificates.ts';
@@ -30,14 +30,6 @@ const config = (cluster: object = {}, user?: object): string => {
   });
 };
 const base64 = (text: string): string => Buffer.from(text).toString('base64');
-
-interface Status {
-  readonly clusters: readonly {
-    readonly secret: string;
-    readonly state: string;
-    readonly reason: string;
-  }[];
-}
 
 async function openSecret(name: string, kubeconfig: string): Promise<void> {
   await rig.put({ name, cluster: name, kubeconfig });
@@ -99,7 +91,7 @@ const withCertificate = (certificate: string): string =>
   );
 
 /** What makes a Secret wrong, and what is said of it. */
-const WRONG: readonly [what: string, input: () => Partial<ClusterSecretInput>, why: RegExp][] = [
+const WRONG: readonly Wrong[] = [
   [
     'no-trust-domain',
     () => ({ annotations: { [CLUSTER_DOMAIN]: 'a' } }),
@@ -149,29 +141,7 @@ const WRONG: readonly [what: string, input: () => Partial<ClusterSecretInput>, w
 
 describe('a Secret that must be fixed is Invalid', () => {
   it('with one clear reason in registry, Event, log and status, and is right once it is fixed', async () => {
-    for (const [name, input] of WRONG) await rig.put({ name, cluster: name, ...input() });
-    for (const [name, , why] of WRONG) {
-      const decision = await rig.decided(name, { verdict: 'Invalid', accepted: null });
-      const { reason } = decision;
-      expect([name, reason]).toEqual([name, expect.stringMatching(why)]);
-      expect(reason).not.toContain('\n');
-      await eventually(async () => {
-        const events = (await rig.events(name)).filter((one) => one.reason === 'ClusterInvalid');
-        expect(events.map(({ message }) => message)).toEqual([expect.stringContaining(reason)]);
-      });
-      const said = rig.worker.stdout() + rig.watcher.stdout();
-      const lines = said
-        .split('\n')
-        .filter((line) => line.includes(JSON.stringify(reason).slice(1, -1)));
-      expect([name, lines.length]).toEqual([name, 1]);
-    }
-    const args = ['status', '-o', 'json', '--redis-prefix', rig.prefix];
-    const shown = (JSON.parse((await runTether(args)).stdout) as Status).clusters;
-    for (const [name, , why] of WRONG) {
-      const [one, ...more] = shown.filter(({ secret }) => secret === `${rig.ns}/${name}`);
-      expect([name, one?.state, more]).toEqual([name, 'Invalid', []]);
-      expect(one?.reason).toMatch(why);
-    }
+    await expectInvalid(rig, WRONG);
     await Promise.all(WRONG.map(([name]) => openSecret(name, config())));
     for (const [name] of WRONG) await rig.decided(name, { verdict: 'Accepted', reason: '' });
     await Promise.all(WRONG.map(([name]) => rig.drop(name)));
@@ -189,6 +159,7 @@ describe('a cluster that does not answer as it should is Unreachable (report 111
     expect(reason).toMatch(why);
     expect(attempts).toBeGreaterThanOrEqual(1);
     expect(nextTryAt).toBeGreaterThan(since);
+    await expectTold(rig, { name, state: 'Unreachable', reason });
   };
 
   it('with a CA that has not signed the certificate', async () => {

@@ -16,6 +16,7 @@ import { ApiDouble } from '../support/api-double.ts';
 import { api, apiOk } from '../support/api.ts';
 import { blackHoleServer } from '../support/cluster-rig.ts';
 import { kubeconfigOf, partsOfFile, putSecret, secretPath } from '../support/cluster-secrets.ts';
+import { expectTold } from '../support/cluster-told.ts';
 import { compact, etcdOf } from '../support/etcd.ts';
 import { eventually } from '../support/eventually.ts';
 import { openFleet, type Fleet } from '../support/fleet.ts';
@@ -66,6 +67,10 @@ afterEach(async () => {
 });
 
 const startWatcher = () => fleet.start('watcher', { args: options });
+
+/** Of all that runs now. */
+const logs = (): string =>
+  [...fleet.watchers, ...fleet.workers].map((member) => member.stdout()).join('');
 
 /** Waits until so many watchers know of one another, so that each cluster is from the start where it belongs. */
 async function untilShared(count: number): Promise<void> {
@@ -324,6 +329,10 @@ describe('a cluster that is reached through a proxy', () => {
     proxy.restore();
     const reason = expect.stringMatching('401') as unknown as string;
     await watchBecomes('east', { serving: before.serving, healthy: false, reason });
+    await expectTold(
+      { ns, prefix: fleet.prefix, logs },
+      { name: 'east', state: 'Stale', reason: /401/ },
+    );
     expect(await ipsOf('east')).toEqual(['10.1.0.1']);
     await putWeb(east, 'web-1', [at('10.1.0.2')]);
     await link('east', east, { port, token: await newToken(east, 'second') });

@@ -24,6 +24,8 @@ export interface ClusterRig {
   readonly registry: ClusterRegistry;
   readonly watcher: TetherProcess;
   readonly worker: TetherProcess;
+  /** All that the two have logged so far. */
+  logs(): string;
   put(input: ClusterSecretInput): Promise<void>;
   drop(name: string): Promise<void>;
   /** Waits until the decision about a Secret matches, and gives it. */
@@ -36,8 +38,15 @@ export interface ClusterRig {
   metrics(): Promise<ReadonlyMap<string, number>>;
 }
 
-/** To be called once at the top of a test file. Local servers and plain http are allowed. */
-export function clusterRig(name: string, args: readonly string[] = []): ClusterRig {
+/** Local servers, plain http, and any host. */
+const LENIENT = ['--clusters-allow-loopback', 'true', '--clusters-allow-insecure-tls', 'true'];
+
+/**
+ * To be called once at the top of a test file.
+ *
+ * @param policy what cluster Secrets are allowed. Default: local servers, plain http, and any host.
+ */
+export function clusterRig(name: string, policy: readonly string[] = LENIENT): ClusterRig {
   let ns = '';
   let redis: RedisClient;
   let watcher: TetherProcess;
@@ -47,7 +56,7 @@ export function clusterRig(name: string, args: readonly string[] = []): ClusterR
     ns = await freshNamespace(name);
     redis = connectRedis(fromRun('redisUrl'), 'producer', { log: silentLogger });
     await checkRedis(redis, { log: silentLogger });
-    const options = [...roleArgs(prefix, ns), ...args];
+    const options = roleArgs(prefix, ns, policy);
     worker = spawnTether(['worker', ...options], { lifetime: 'file' });
     watcher = spawnTether(['watcher', '--namespaces', ns, ...options], { lifetime: 'file' });
     await Promise.all([worker, watcher].map((one) => one.untilLog(/"msg":"ready"/)));
@@ -71,6 +80,7 @@ export function clusterRig(name: string, args: readonly string[] = []): ClusterR
     get worker() {
       return worker;
     },
+    logs: () => worker.stdout() + watcher.stdout(),
     put: async (input) => void (await putSecret({ ...input, namespace: ns })),
     drop: (secret) => remove(secretPath(ns, secret)),
     decided: (secret, expected) =>
@@ -89,10 +99,13 @@ export function clusterRig(name: string, args: readonly string[] = []): ClusterR
 }
 
 /** What a role of the rig is started with. */
-export function roleArgs(prefix: string, ns: string): string[] {
-  const clusters = ['--clusters-allow-loopback', 'true', '--clusters-allow-insecure-tls', 'true'];
+export function roleArgs(
+  prefix: string,
+  ns: string,
+  policy: readonly string[] = LENIENT,
+): string[] {
   const log = ['--log-level', 'debug', '--log-format', 'json'];
-  return ['--redis-prefix', prefix, '--namespace', ns, ...clusters, ...log];
+  return ['--redis-prefix', prefix, '--namespace', ns, ...policy, ...log];
 }
 
 interface EventList {
@@ -103,7 +116,8 @@ interface EventList {
   }[];
 }
 
-async function eventsOn(ns: string, secret: string): Promise<EventList['items']> {
+/** The Events on a Secret. */
+export async function eventsOn(ns: string, secret: string): Promise<EventList['items']> {
   const list = (await apiOk('GET', `/api/v1/namespaces/${ns}/events`)) as EventList;
   return list.items.filter(({ involvedObject: { kind, name } }) => {
     return kind === 'Secret' && name === secret;
