@@ -2,8 +2,9 @@ import { describe, expect, it } from '@jest/globals';
 import type { ClusterDecision } from '../../core/cluster.ts';
 import { LABEL_CLUSTER_NAME } from '../../core/names.ts';
 import { createClusterRegistry } from '../../platform/redis/clusters/registry.ts';
+import { ApiDouble } from '../support/api-double.ts';
 import { apiOk } from '../support/api.ts';
-import { clusterRig, roleArgs } from '../support/cluster-rig.ts';
+import { blackHoleServer, clusterRig, roleArgs } from '../support/cluster-rig.ts';
 import { kubeconfigOf, partsOfFile, putSecret, secretPath } from '../support/cluster-secrets.ts';
 import { eventually } from '../support/eventually.ts';
 import { freshNamespace } from '../support/namespaces.ts';
@@ -112,6 +113,52 @@ describe('exactly one state a living cluster (report 109)', () => {
     await rig.forgotten('seen');
     await rig.forgotten('seen-too');
     expect([...(await rig.metrics()).keys()].filter((key) => key.includes('"seen"'))).toEqual([]);
+  });
+
+  it('whichever of them timed out, and the others keep theirs when one is deleted', async () => {
+    const [first, second] = [await ApiDouble.start(), await ApiDouble.start()];
+    const hole = await blackHoleServer();
+    const kubeconfigs = {
+      'synced-1': first.kubeconfig(),
+      'synced-2': second.kubeconfig(),
+      'timed-out': kubeconfigOf({ cluster: { server: `https://127.0.0.1:${hole.port}` } }),
+    };
+    /** The states of each that are 1. */
+    const ones = async (): Promise<Record<string, string[]>> => {
+      const found: Record<string, string[]> = {};
+      for (const cluster of Object.keys(kubeconfigs)) {
+        const pairs = Object.entries(await states(cluster));
+        if (pairs.length > 0)
+          found[cluster] = pairs.flatMap(([state, is]) => (is === 1 ? state : []));
+      }
+      return found;
+    };
+    try {
+      for (const [name, kubeconfig] of Object.entries(kubeconfigs)) {
+        await rig.put({ name, cluster: name, kubeconfig });
+      }
+      const reason = expect.stringMatching(/in time/) as unknown;
+      await rig.decided('timed-out', { verdict: 'Unreachable', reason });
+      await eventually(async () =>
+        expect(await ones()).toEqual({
+          'synced-1': ['Ready'],
+          'synced-2': ['Ready'],
+          'timed-out': ['Unreachable'],
+        }),
+      );
+      await rig.drop('synced-1');
+      await rig.forgotten('synced-1');
+      // It is no series in any metric: neither 0 nor what it was.
+      await eventually(async () => {
+        const series = [...(await rig.metrics()).keys()];
+        expect(series.filter((key) => key.includes('"synced-1"'))).toEqual([]);
+      });
+      expect(await ones()).toEqual({ 'synced-2': ['Ready'], 'timed-out': ['Unreachable'] });
+      await rig.drop('synced-2');
+      await rig.drop('timed-out');
+    } finally {
+      await Promise.all([first.close(), second.close()]);
+    }
   });
 });
 
