@@ -132,7 +132,7 @@ export class GenerationWatch {
     if (this.#ending.signal.aborted) return client.close();
     this.#client = client;
     for (const kind of REMOTE_KINDS) this.#kinds.set(kind, this.#watch(kind, client, opened));
-    await this.#keepComparing();
+    await Promise.all(this.#all().map((kind) => this.#keepComparing(kind)));
   }
 
   /** Null once this watch is to end. */
@@ -178,16 +178,16 @@ export class GenerationWatch {
     });
   }
 
-  /** The safety net: a watch that missed something is put right. */
-  async #keepComparing(): Promise<void> {
+  /**
+   * The safety net: a watch that missed something is put right. Each kind by itself: the list of one that
+   * is not served, or refused, is in coming for as long as that lasts, and no other waits for it.
+   */
+  async #keepComparing(kind: KindWatch): Promise<void> {
     const { resyncMs, random } = this.#deps;
     const { signal } = this.#ending;
-    for (;;) {
+    while (!signal.aborted) {
       await sleep(resyncMs * (0.9 + 0.2 * random()), signal);
-      for (const kind of this.#all()) {
-        if (signal.aborted) return;
-        await kind.relist('resync');
-      }
+      if (!signal.aborted) await kind.relist('resync');
     }
   }
 

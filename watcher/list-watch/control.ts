@@ -24,8 +24,11 @@ export class Control {
     for (const waiter of this.waiting.splice(0)) waiter.reject(new ShutdownError());
   }
 
+  /** Resolves with the next list to begin; all who ask before it does wait for the same, however long. */
   askForList(): Promise<void> {
     if (this.stopping.signal.aborted) return Promise.reject(new ShutdownError());
+    const [asked] = this.waiting;
+    if (asked !== undefined) return asked.promise;
     const waiter = Promise.withResolvers<void>();
     this.waiting.push(waiter);
     if (!this.listing) this.round.abort(new Error('a list was asked for'));

@@ -33,6 +33,21 @@ describe('what the watch of a cluster missed', () => {
     expect(counts.find(({ kind }) => kind === 'service')?.changes).toBe(0);
   });
 
+  it('is found again and again where the cluster lacks ExternalWorkloads', async () => {
+    const east = await rig.cluster();
+    east.unserved.add('externalworkloads');
+    east.misbehave(deafWatches);
+    east.put('endpointslices', webSlice('web-1', ['10.1.0.1']));
+    rig.watcher({ resyncMs: 500 });
+    await rig.link('east', east);
+    await rig.becomes('east', ['10.1.0.1']);
+    await rig.watchBecomes('east', { healthy: true });
+    for (const ip of ['10.1.0.2', '10.1.0.3']) {
+      east.put('endpointslices', webSlice('web-1', [ip]));
+      await rig.becomes('east', [ip]);
+    }
+  });
+
   it('is repaired after every cut, with one set of connections (report 79)', async () => {
     const east = await rig.cluster();
     east.put('endpointslices', webSlice('web-0', ['10.1.0.1']));
