@@ -51,11 +51,12 @@ export class Streams {
     if (socket === null) return;
     const retryMs = 500 + Math.floor(Math.random() * 2_500);
     const subscriber = topic.join(socket, lastId, retryMs);
-    const due = this.#due[(this.#count += 1) % HEARTBEAT_EVERY];
-    due?.add(subscriber);
+    const due = this.#leastFilled();
+    due.add(subscriber);
+    this.#count += 1;
     socket.once('close', () => {
       this.#count -= 1;
-      due?.delete(subscriber);
+      due.delete(subscriber);
       topic.leave(subscriber);
     });
   }
@@ -72,6 +73,11 @@ export class Streams {
       if (!ended && (lingered || useless)) topic.close();
       if (topic.ended) this.#topics.delete(name);
     }
+  }
+
+  /** So that heartbeats stay spread over the seconds, whoever comes and goes. */
+  #leastFilled(): Set<Subscriber> {
+    return this.#due.reduce((least, due) => (due.size < least.size ? due : least));
   }
 
   #beat(): void {
