@@ -2,10 +2,10 @@ import type { ClusterDecision } from '../core/cluster.ts';
 import { assertNever } from '../core/errors.ts';
 import type { LogFields, Logger } from '../core/logger.ts';
 import { formatKey } from '../core/object-key.ts';
-import { giveWay } from '../platform/process/give-way.ts';
 import type { ConsumedJob, Disposition } from '../platform/redis/queue/run-job.ts';
 import type { QueueMetrics } from '../platform/telemetry/metrics/queue-metrics.ts';
 import { reconcileCluster, type ClusterDeps, type ClusterOutcome } from './reconcile-cluster.ts';
+import { letServicesGoFirst } from './services-first.ts';
 
 /** What `tether reconcile cluster --wait` prints. */
 export interface ClusterResult {
@@ -35,10 +35,10 @@ export function createClusterHandler(
   deps: ClusterWorkerDeps,
 ): (job: ConsumedJob, signal: AbortSignal) => Promise<Disposition> {
   const { metrics, serviceRuns: load, now } = deps;
-  const { monotonicMs } = deps.reconcile;
+  const first = { ...deps.reconcile, load };
   return async (job, signal) => {
     // A probe that lets Service keys go first is not under way yet: its key waits.
-    if (job.class !== 'on-demand') await giveWay({ load, monotonicMs }, signal);
+    if (job.class !== 'on-demand') await letServicesGoFirst(job.key, first, signal);
     metrics.started(job.id, now() - job.enqueuedAt);
     try {
       return await runJob(deps, job, signal);

@@ -5,28 +5,30 @@ export interface GiveWayDeps {
   readonly load: () => number | Promise<number>;
   /** Milliseconds of a clock that never goes back. */
   readonly monotonicMs: () => number;
-  /** It is not waited for longer than this, ms. Default 3 s. */
-  readonly longestMs?: number;
+  /** It is not waited for longer than this, ms. */
+  readonly longestMs: number;
 }
 
 /** So many keys at once are a burst, such as the first convergence. */
 const BURST = 8;
-const LONGEST_MS = 3_000;
 const LOOK_EVERY_MS = 50;
 
 /**
  * Resolves once there is no burst of Service keys, or the time is over: to connect to a cluster takes
  * CPU time, most of it for TLS, that the endpoints of the served cluster are waiting for. What `load`
- * throws counts as no burst: whoever cannot be asked has nothing to do.
+ * throws counts as no burst: whoever cannot be asked has nothing to do. Gives false where the burst was
+ * not seen to end.
  */
 export async function giveWay(
-  { load, monotonicMs, longestMs = LONGEST_MS }: GiveWayDeps,
+  { load, monotonicMs, longestMs }: GiveWayDeps,
   signal: AbortSignal,
-): Promise<void> {
+): Promise<boolean> {
   const until = monotonicMs() + longestMs;
-  while (!signal.aborted && monotonicMs() < until && (await isBurst(load))) {
+  while (!signal.aborted && monotonicMs() < until) {
+    if (!(await isBurst(load))) return true;
     await sleep(LOOK_EVERY_MS, signal);
   }
+  return false;
 }
 
 async function isBurst(load: GiveWayDeps['load']): Promise<boolean> {
