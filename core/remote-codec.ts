@@ -15,7 +15,7 @@ import { splitRecord } from './record-lines.ts';
  * scripts see whether anything changed for those who look up. What is the same for most endpoints, or
  * absent, is not written: a large cluster's view is as small as that.
  *
- * A change of this format raises VIEW_SCHEMA of platform/redis/clusters/keys.ts.
+ * A change of this format raises CLUSTER_VIEW_SCHEMA of platform/redis/clusters/keys.ts.
  */
 
 /** A record on its way into the view. */

@@ -48,7 +48,7 @@ export function registryChannel(prefix: string): string {
   return `{${prefix}}:clusters-changed`;
 }
 
-/** Pub/sub channel: what changed in the views; messages are those of changes.ts. */
+/** Pub/sub channel: what changed in the views; messages are those of change-feed.ts. */
 export function changesChannel(prefix: string): string {
   return `{${prefix}}:cluster-changes`;
 }
@@ -63,7 +63,7 @@ export function generationsKey(prefix: string, cluster: string): string {
   return `${clusterTag(prefix, cluster)}:generations`;
 }
 
-const VIEW_SCHEMA = 'v1';
+const CLUSTER_VIEW_SCHEMA = 'v1';
 
 /** What the names of the keys of one generation's view begin with. */
 export function clusterViewBase(prefix: string, cluster: string, generation: number): string {
@@ -72,7 +72,7 @@ export function clusterViewBase(prefix: string, cluster: string, generation: num
 
 /** The same, up to the generation. */
 export function clusterViewsBase(prefix: string, cluster: string): string {
-  return `${clusterTag(prefix, cluster)}:${VIEW_SCHEMA}:`;
+  return `${clusterTag(prefix, cluster)}:${CLUSTER_VIEW_SCHEMA}:`;
 }
 
 /** Namespaces hold no colon, so this can be no namespace's tag (view/keys.ts). */
