@@ -1,6 +1,6 @@
 import {
+  byClaim,
   describeCluster,
-  ownsName,
   type ClusterDecision,
   type ClusterDescription,
   type ClusterWatch,
@@ -20,7 +20,7 @@ export interface ClusterSnapshot {
 export function describeSecrets(snapshot: ClusterSnapshot): ClusterDescription[] {
   const { decisions, watches, now } = snapshot;
   return decisions
-    .toSorted((a, b) => compare(a.cluster, b.cluster) || (ownsName(a, b) ? -1 : 1))
+    .toSorted((a, b) => compare(a.cluster, b.cluster) || byClaim(a, b))
     .map((one) => describeCluster(one, watches.get(one.cluster) ?? null, now));
 }
 

@@ -181,11 +181,25 @@ function beforeServing(decision: ClusterDecision, watch: ClusterWatch | null): S
   return reason === '' ? { state: 'Syncing', reason } : { state: 'Unreachable', reason };
 }
 
-/** Whether `a` owns a cluster's name rather than `b`: the older Secret, then the name. */
+/** Whether `a` is to own a cluster's name rather than `b`: the older Secret, then the name. */
 export function ownsName(
   a: Pick<ClusterDecision, 'createdAt' | 'secret'>,
   b: Pick<ClusterDecision, 'createdAt' | 'secret'>,
 ): boolean {
   if (a.createdAt !== b.createdAt) return a.createdAt < b.createdAt;
   return a.secret < b.secret;
+}
+
+/**
+ * Sorts Secrets of one cluster, the one that has its name first: it was not refused it, or would be the
+ * one to get it. Beside `ownsName` it heeds what was decided: an older Secret that was refused the name
+ * does not have it until it is looked at again.
+ */
+export function byClaim(
+  a: Pick<ClusterDecision, 'createdAt' | 'secret' | 'verdict'>,
+  b: Pick<ClusterDecision, 'createdAt' | 'secret' | 'verdict'>,
+): number {
+  const [refusedA, refusedB] = [a.verdict === 'Conflict', b.verdict === 'Conflict'];
+  if (refusedA !== refusedB) return refusedA ? 1 : -1;
+  return ownsName(a, b) ? -1 : 1;
 }

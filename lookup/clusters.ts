@@ -1,6 +1,6 @@
 import {
+  byClaim,
   describeCluster,
-  ownsName,
   type ClusterDecision,
   type ClusterDescription,
   type ClusterState,
@@ -75,14 +75,6 @@ function statusOf(
   const stale = state !== 'Ready';
   const tag = shortHash(`${state}\n${reason}`, 8);
   return { description, state, reason, stale, accepted, refused, tag };
-}
-
-/** The Secret that has the name comes first: it is in no conflict, or is the one that would win it. */
-function byClaim(a: ClusterDecision, b: ClusterDecision): number {
-  const refusedA = a.verdict === 'Conflict';
-  const refusedB = b.verdict === 'Conflict';
-  if (refusedA !== refusedB) return refusedA ? 1 : -1;
-  return ownsName(a, b) ? -1 : 1;
 }
 
 /** No Secret links the served cluster to itself; that it is watched is all there is to decide. */

@@ -1,6 +1,6 @@
 import { describeError } from '../../core/errors.ts';
 import { LOCAL_CLUSTER } from '../../core/names.ts';
-import { ownsName, type ClusterDecision, type ClusterWatch } from '../../core/cluster.ts';
+import { byClaim, type ClusterDecision, type ClusterWatch } from '../../core/cluster.ts';
 import type { KubeClient } from '../../platform/kube/client.ts';
 import { MEMBERSHIP, type ClusterMembers } from '../../platform/redis/clusters/members.ts';
 import type { ClusterRegistry } from '../../platform/redis/clusters/registry.ts';
@@ -137,7 +137,7 @@ export class ClusterManager {
     const accepted = new Map<string, ClusterDecision>();
     for (const one of decisions) {
       const other = accepted.get(one.cluster);
-      if (one.accepted !== null && (other === undefined || rather(one, other))) {
+      if (one.accepted !== null && (other === undefined || byClaim(one, other) < 0)) {
         accepted.set(one.cluster, one);
       }
     }
@@ -237,10 +237,4 @@ export class ClusterManager {
  */
 function isHandedOver(cluster: string, decisions: readonly ClusterDecision[]): boolean {
   return decisions.some((one) => one.cluster === cluster && one.verdict === 'Conflict');
-}
-
-/** Of two Secrets for one cluster the one whose content is to be watched. */
-function rather(a: ClusterDecision, b: ClusterDecision): boolean {
-  const [lost, otherLost] = [a.verdict === 'Conflict', b.verdict === 'Conflict'];
-  return lost === otherLost ? ownsName(a, b) : otherLost;
 }

@@ -2,6 +2,7 @@ import { expect, test } from '@jest/globals';
 import type { ClusterDecision } from '../../../core/cluster.ts';
 import { describeClusters, describeSecrets } from '../../../core/cluster-snapshot.ts';
 import { misjudged, ownerBefore } from '../../../functions/cluster-claims.ts';
+import { statusesOf } from '../../../lookup/clusters.ts';
 
 const decision = (
   secret: string,
@@ -57,4 +58,15 @@ test('a cluster has one description: that of the Secret that owns its name', () 
   const shown = (all: readonly { secret: string }[]) => all.map(({ secret }) => secret);
   expect(shown(describeSecrets(snapshot))).toEqual(['z', 'a', 'b', 'w'].map((n) => `tether/${n}`));
   expect(shown(describeClusters(snapshot))).toEqual(['tether/z', 'tether/w']);
+});
+
+test('who was refused the name comes after who has it, be it the older one', () => {
+  const refused = { ...old, verdict: 'Conflict' as const };
+  const has = decision('b', 'Accepted');
+  const content = { decisions: [refused, has], watches: new Map(), now: 0 };
+  expect(describeSecrets(content).map(({ secret }) => secret)).toEqual(['tether/b', 'tether/z']);
+  expect(describeClusters(content).map(({ secret }) => secret)).toEqual(['tether/b']);
+  const status = statusesOf(content).get('east');
+  expect(status?.description.secret).toBe('tether/b');
+  expect(status?.refused.map(({ secret }) => secret)).toEqual(['tether/z']);
 });
