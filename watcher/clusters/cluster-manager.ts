@@ -164,8 +164,7 @@ export class ClusterManager {
     } else if (owner !== undefined) {
       const until = this.#leaving.get(cluster) ?? performance.now() + HAND_OVER_MS;
       this.#leaving.set(cluster, until);
-      const watch = watches.get(cluster);
-      const taken = watch?.syncedAt === watch?.at && watch?.owner !== this.#deps.id;
+      const taken = isTaken(watches.get(cluster), this.#deps.id);
       if (!taken && performance.now() < until) return owner.aim(target);
       this.#deps.log.info({ cluster }, 'another watcher has taken this cluster over');
       void this.#end(cluster);
@@ -237,4 +236,9 @@ export class ClusterManager {
  */
 function isHandedOver(cluster: string, decisions: readonly ClusterDecision[]): boolean {
   return decisions.some((one) => one.cluster === cluster && one.verdict === 'Conflict');
+}
+
+/** Whether another watcher than this one is in sync with the cluster. What nobody has told of is not taken. */
+function isTaken(watch: ClusterWatch | undefined, id: string): boolean {
+  return watch !== undefined && watch.syncedAt === watch.at && watch.owner !== id;
 }

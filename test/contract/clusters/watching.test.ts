@@ -1,10 +1,11 @@
 import { afterEach, describe, expect, it } from '@jest/globals';
 import type { ApiObject } from '../../../core/api-objects.ts';
-import { describeCluster } from '../../../core/cluster.ts';
+import { describeCluster, type ClusterDecision } from '../../../core/cluster.ts';
 import { LOCAL_CLUSTER } from '../../../core/names.ts';
 import { createKubeClient, type KubeClient } from '../../../platform/kube/client.ts';
 import { staticCredentials } from '../../../platform/kube/credentials.ts';
 import { createClusterViewReader } from '../../../platform/redis/clusters/cluster-view-reader.ts';
+import { ownersOf } from '../../../watcher/clusters/assignment.ts';
 import { DOUBLE_TOKEN } from '../../support/api-double.ts';
 import { eventually } from '../../support/eventually.ts';
 import { linkedRig, watchesBecome, webService, webSlice } from '../../support/linked-rig.ts';
@@ -263,6 +264,37 @@ describe('watchers share the clusters', () => {
       expect(east.openWatches).toBe(3);
     });
     expect(least).toBe(3);
+  });
+
+  it('and hold on to a cluster that nobody has told of, until somebody else is in sync', async () => {
+    const east = await rig.cluster();
+    const heir = Array.from({ length: 64 }, (_, at) => `heir-${at}`).find(
+      (id) => ownersOf('east', ['first', id], 1)[0] === id,
+    );
+    let members = ['first'];
+    let looks = 0;
+    let looksBefore = Infinity;
+    const beat = (): Promise<readonly string[]> => {
+      if (members.length > 1) looksBefore = Math.min(looksBefore, looks);
+      return Promise.resolve(members);
+    };
+    const decisions = (): Promise<ClusterDecision[]> => {
+      looks += 1;
+      return rig.registry.decisions();
+    };
+    const first = rig.watcher({
+      id: 'first',
+      members: { beat, leave: () => Promise.resolve() },
+      registry: { ...rig.registry, decisions, tellWatch: () => Promise.resolve() },
+    });
+    await rig.link('east', east);
+    await watchesBecome(east, 3);
+    members = ['first', heir ?? ''];
+    // The second look begins after the first one to know of the heir.
+    await eventually(() => expect(looks).toBeGreaterThanOrEqual(looksBefore + 2));
+    expect(first.counts().map(([cluster]) => cluster)).toEqual(['east']);
+    east.put('endpointslices', webSlice('web-1', ['10.1.0.1']));
+    await rig.becomes('east', ['10.1.0.1']);
   });
 
   it('or watch each by two, one of which may go', async () => {
