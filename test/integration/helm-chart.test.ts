@@ -211,12 +211,11 @@ describe('the CRD', () => {
         },
       },
     });
-  /** As helm would install it: it may look at what the cluster has. */
-  const asked = async (): Promise<Rendered[]> =>
-    ofKind(
-      await render(['--dry-run=server'], ns, fromRun('kubeconfig')),
-      'CustomResourceDefinition',
-    );
+  /** As helm would install it: it may look at what the cluster has, roles of other test files among that. */
+  const asked = async (): Promise<Rendered[]> => {
+    const args = ['--dry-run=server', '--set', `fullnameOverride=${ns}`];
+    return ofKind(await render(args, ns, fromRun('kubeconfig')), 'CustomResourceDefinition');
+  };
 
   it('is ours, and stays when the release goes: with it all ExternalWorkloads would go', () => {
     const source = parse(readFileSync(join(INFRA, 'crd/externalworkloads.yaml'), 'utf8')) as object;
