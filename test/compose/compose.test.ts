@@ -1,7 +1,7 @@
 import { once } from 'node:events';
-import { copyFileSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { copyFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer, type AddressInfo } from 'node:net';
-import { availableParallelism, loadavg, tmpdir } from 'node:os';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { eventually } from '../support/eventually.ts';
@@ -15,16 +15,16 @@ const BUILD_TIMEOUT_MS = 900_000;
 const MEGABYTE = 1_000_000;
 /** What node:24-bookworm-slim leaves of 300 MB: a stand-in for it may be smaller. */
 const OURS_AT_MOST = 60 * MEGABYTE;
+/** It takes 12 s, and took 26 s at a load of 15 on two cores: a busy machine is held to it, too. */
 const FIRST_SLICE_AT_MOST_MS = 60_000;
+/** What is built is told this as its commit. */
+const REVISION = 'of-the-tests';
 /** The addresses of examples/external-workload. */
 const SAMPLES = ['192.0.2.0', '192.0.2.1'];
 
 const project = new Project('docker-compose.yml');
 const folder = mkdtempSync(join(tmpdir(), 'tether-compose-'));
 let cluster: Cluster;
-/** A machine that does other things tells nothing of how long something takes. */
-const [load = 0] = loadavg();
-const busy = load > availableParallelism();
 let firstSliceMs: number;
 
 /** A figure for whoever runs this. */
@@ -41,7 +41,7 @@ async function up(): Promise<void> {
 
 beforeAll(async () => {
   const start = performance.now();
-  await project.run(['build', 'worker']);
+  await project.run(['build', '--build-arg', `REVISION=${REVISION}`, 'worker']);
   report(`the image was built in ${((performance.now() - start) / 1000).toFixed(1)} s`);
   const upAt = Date.now();
   await up();
@@ -72,14 +72,16 @@ describe('the image', () => {
     expect(help).toContain('worker');
   });
 
-  it('tells its version, which is that of the package', async () => {
-    const { version } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'));
-    const label = await inspect(
-      IMAGE,
-      '{{index .Config.Labels "org.opencontainers.image.version"}}',
-    );
+  it('tells what it is: name, licence and version of the package, and the commit', async () => {
+    const { version, license } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'));
+    const labels = JSON.parse(await inspect(IMAGE, '{{json .Config.Labels}}'));
 
-    expect(label).toBe(version);
+    expect(labels).toMatchObject({
+      'org.opencontainers.image.title': 'Tether',
+      'org.opencontainers.image.licenses': license,
+      'org.opencontainers.image.version': version,
+      'org.opencontainers.image.revision': REVISION,
+    });
   });
 
   it('runs as a user without rights, on a root file system that cannot be written', async () => {
@@ -112,8 +114,7 @@ describe('the image', () => {
 
 describe('docker-compose.yml', () => {
   it('has the first slice 60 s after up at most', () => {
-    if (busy) report('the machine is busy: how long that took is not judged');
-    expect(busy ? 0 : firstSliceMs).toBeLessThanOrEqual(FIRST_SLICE_AT_MOST_MS);
+    expect(firstSliceMs).toBeLessThanOrEqual(FIRST_SLICE_AT_MOST_MS);
   });
 
   it('follows workloads that are applied with kubectl', async () => {
@@ -177,6 +178,15 @@ describe('docker-compose.yml', () => {
       ).toBe(`${project.name}_${network}`);
       expect(await inspect(id, '{{json .HostConfig.PortBindings}}')).toBe('{}');
     }
+  });
+
+  it('has a Valkey that keeps what it was told, on disk and in memory', async () => {
+    const [id = ''] = await project.running('valkey');
+    const config = async (name: string): Promise<string> =>
+      (await must('docker', ['exec', id, 'valkey-cli', 'config', 'get', name])).trim();
+
+    expect(await config('appendonly')).toBe('appendonly\nyes');
+    expect(await config('maxmemory-policy')).toBe('maxmemory-policy\nnoeviction');
   });
 
   it('runs as many workers as it is scaled to', async () => {
@@ -335,6 +345,22 @@ describe('bad input', () => {
       expect(code).toBe(2);
       expect(tetherLines(stderr)).toEqual([
         expect.stringContaining('the kubeconfig /access/kubeconfig cannot be read (EACCES)'),
+      ]);
+    } finally {
+      await own.remove();
+    }
+  });
+
+  it('says that the kubeconfig is a folder, as compose v2 makes of a path that names nothing', async () => {
+    const path = join(folder, 'no.kubeconfig');
+    mkdirSync(path, { mode: 0o755 });
+    const own = new Project('docker-compose.own-cluster.yml', { TETHER_KUBECONFIG_FILE: path });
+    try {
+      const { code, stderr } = await own.try(['run', '--rm', '-T', 'install']);
+
+      expect(code).toBe(2);
+      expect(tetherLines(stderr)).toEqual([
+        expect.stringMatching(/\/access\/kubeconfig is a folder: .*TETHER_KUBECONFIG_FILE/),
       ]);
     } finally {
       await own.remove();
