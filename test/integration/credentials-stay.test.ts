@@ -1,4 +1,7 @@
 import { randomBytes } from 'node:crypto';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { Redis } from 'ioredis';
 import { freePort } from '../../platform/process/free-port.ts';
@@ -11,6 +14,7 @@ import { answer, errorLine, html, refuse, type Behaviour } from '../support/misb
 import { freshNamespace } from '../support/namespaces.ts';
 import { runTether, spawnTether, type TetherProcess } from '../support/processes.ts';
 import { fromRun } from '../support/run.ts';
+import { startTraceCollector, type TraceCollector } from '../support/trace-collector.ts';
 
 /*
  * One cluster Secret lives through everything that may happen to it, and a marker in its credentials
@@ -22,9 +26,12 @@ const MARKER = `planted${randomBytes(8).toString('hex')}`;
 const PREFIX = `credentials-${randomBytes(4).toString('hex')}`;
 const CLUSTER = 'marked';
 const SECRET = 'link-marked';
-const LIMIT_MS = 240_000;
+const LIMIT_MS = 360_000;
+const BOARD_PASSWORD = 'of-the-board';
 
+let dir: string;
 let ns: string;
+let collector: TraceCollector;
 let double: ApiDouble;
 let redis: Redis;
 let monitor: Redis;
@@ -34,7 +41,9 @@ const commands: string[] = [];
 const said: [where: string, text: string][] = [];
 
 beforeAll(async () => {
+  dir = mkdtempSync(join(tmpdir(), 'tether-credentials-'));
   ns = await freshNamespace('credentials');
+  collector = await startTraceCollector();
   double = await ApiDouble.start({ users: { [MARKER]: { name: 'admin' } } });
   putService(double);
   redis = new Redis(fromRun('redisUrl'));
@@ -45,6 +54,8 @@ afterAll(async () => {
   monitor.disconnect();
   redis.disconnect();
   await double.close();
+  await collector.close();
+  rmSync(dir, { recursive: true, force: true });
 });
 
 function putService(into: ApiDouble): void {
@@ -64,6 +75,7 @@ const secretsPath = (name = ''): string => `/api/v1/namespaces/${ns}/secrets${na
 const put = (kubeconfig: string): Promise<unknown> =>
   apiOk('PUT', secretsPath(SECRET), clusterSecret(SECRET, CLUSTER, kubeconfig));
 
+const PLUGIN = 'a plugin';
 const REPEATED = 'a refusal that repeats the token';
 
 /** Servers that repeat what they were sent, in every way that is read by somebody. */
@@ -114,7 +126,7 @@ const inBase64 = (text: string): string => Buffer.from(text).toString('base64');
 const refusedContents = (): Readonly<Record<string, string>> => ({
   'text that is no YAML': `users: [{user: {token: ${MARKER}`,
   'YAML of another shape': `users: ${MARKER}\nclusters: 3\n`,
-  'a plugin': changed(({ users }) => {
+  [PLUGIN]: changed(({ users }) => {
     const env = [{ name: 'TOKEN', value: MARKER }];
     for (const entry of users) entry.user = { exec: { command: MARKER, args: [MARKER], env } };
   }),
@@ -142,16 +154,56 @@ const refusedContents = (): Readonly<Record<string, string>> => ({
   }),
 });
 
+/** Runs a command to its end, and keeps all that it says. */
+async function note(stage: string, ...line: string[]): Promise<void> {
+  const { stdout, stderr } = await runTether([...line, '--redis-prefix', PREFIX]);
+  said.push([`tether ${line.join(' ')} after ${stage}`, stdout + stderr]);
+}
+
+/** Tries to link by a kubeconfig that holds the marker. The double makes no tokens, so that it fails. */
+async function noteLink(stage: string, kubeconfig: string): Promise<void> {
+  const file = join(dir, 'remote.kubeconfig');
+  writeFileSync(file, kubeconfig, { mode: 0o600 });
+  const given = ['--name', 'another', '--kubeconfig', file, '--namespace', ns];
+  const line = ['link', ...given, '--clusters-allow-loopback', 'true'];
+  const { code, stdout, stderr } = await runTether(line);
+  expect({ stage, code }).not.toEqual({ stage, code: 0 });
+  said.push([`tether link after ${stage}`, stdout + stderr]);
+}
+
+/** What commands say of the cluster. */
+async function noteCommands(stage: string): Promise<void> {
+  await Promise.all([note(stage, 'status'), note(stage, 'status', '-o', 'json')]);
+  const service = ['lookup', CLUSTER, 'remote/shop'];
+  await Promise.all([note(stage, ...service), note(stage, 'lookup', CLUSTER, '-o', 'json')]);
+}
+
+/** What the board shows of both queues. */
+async function noteBoard(stage: string, board: TetherProcess): Promise<void> {
+  const [, url] = await board.untilLog(/"boardUrl":"([^"]+)"/);
+  const password = Buffer.from(`tether:${BOARD_PASSWORD}`).toString('base64');
+  const headers = { authorization: `Basic ${password}`, connection: 'close' };
+  for (const queue of ['service', 'cluster']) {
+    const path = `/api/queues?activeQueue=${queue}`;
+    const response = await fetch(url + path, { headers });
+    expect({ stage, status: response.status }).toEqual({ stage, status: 200 });
+    said.push([`board after ${stage}`, await response.text()]);
+  }
+}
+
 test(
-  'no credential of a cluster Secret is in a log, a job, Redis, an Event, a metric or an answer',
+  'no credential of a cluster Secret is in a log, a job, Redis, an Event, a metric, a trace or an answer',
   async () => {
     const port = await freePort();
     const common = ['--redis-prefix', PREFIX, '--log-level', 'debug', '--log-format', 'json'];
     const clusters = ['--namespace', ns, '--clusters-allow-loopback', 'true'];
+    const env = { OTEL_EXPORTER_OTLP_ENDPOINT: collector.url };
+    const board = spawnTether(['board', ...common, '--board-password', BOARD_PASSWORD]);
     const members = [
-      spawnTether(['watcher', ...common, ...clusters, '--namespaces', ns]),
-      spawnTether(['worker', ...common, ...clusters]),
-      spawnTether(['lookup', ...common, '--lookup-addr', `127.0.0.1:${port}`]),
+      spawnTether(['watcher', ...common, ...clusters, '--namespaces', ns], { env }),
+      spawnTether(['worker', ...common, ...clusters], { env }),
+      spawnTether(['lookup', ...common, '--lookup-addr', `127.0.0.1:${port}`], { env }),
+      board,
     ];
     await Promise.all(members.map((member) => member.untilLog(/"msg":"ready"/)));
     const registry = createClusterRegistry(redis, PREFIX);
@@ -163,17 +215,17 @@ test(
         said.push([`${path} after ${stage}`, await (await ask(path)).text()]);
       }
       for (const member of members) said.push([`metrics after ${stage}`, await metricsOf(member)]);
+      await noteBoard(stage, board);
+      await noteCommands(stage);
     };
-    const reconcile = async (stage: string): Promise<void> => {
-      const args = ['reconcile', 'cluster', `${ns}/${SECRET}`, '--wait', '--redis-prefix', PREFIX];
-      const { stdout, stderr } = await runTether(args);
-      said.push([`reconcile cluster after ${stage}`, stdout + stderr]);
-    };
+    const reconcile = (stage: string): Promise<void> =>
+      note(stage, 'reconcile', 'cluster', `${ns}/${SECRET}`, '--wait');
 
     await apiOk('POST', secretsPath(), clusterSecret(SECRET, CLUSTER, double.kubeconfig(MARKER)));
     await eventually(async () => expect((await ask(endpoints)).status).toBe(200));
     await look('the start');
     await reconcile('the start');
+    await noteLink('the start', double.kubeconfig(MARKER));
 
     for (const [stage, behaviour] of Object.entries(ECHOES)) {
       double.misbehave(behaviour);
@@ -186,6 +238,7 @@ test(
         });
       });
       await look(stage);
+      await noteLink(stage, double.kubeconfig(MARKER));
       if (stage === REPEATED) await reconcile(stage);
       double.misbehave(undefined);
       await eventually(async () => {
@@ -203,6 +256,8 @@ test(
         expect(decision?.verdict).not.toBe('Accepted');
       });
       await look(stage);
+      // A person's own plugin is run, and may be named.
+      if (stage !== PLUGIN) await noteLink(stage, kubeconfig);
     }
     await reconcile('the last of them');
 
@@ -218,12 +273,22 @@ test(
     const others = await apiOk('GET', `/apis/events.k8s.io/v1/namespaces/${ns}/events`);
     said.push(['events', JSON.stringify(others)]);
 
+    said.push(['traces', collector.text()]);
+
     // Had nothing been kept, nothing would be found either.
     const ours = commands.filter((command) => command.includes(PREFIX));
     expect(ours.some((command) => command.includes('10.1.2.3'))).toBe(true);
     expect(ours.some((command) => command.includes(`${ns}/${SECRET}`))).toBe(true);
     expect(JSON.stringify(events)).toContain(SECRET);
-    expect(said.filter(([where]) => where === 'log').every(([, text]) => text !== '')).toBe(true);
+    for (const [where, text] of said) expect([where, text]).not.toEqual([where, '']);
+    const heard = (where: string): string =>
+      said.flatMap(([from, text]) => (from.startsWith(where) ? text : [])).join('\n');
+    expect(heard('tether status after the start')).toMatch(new RegExp(`^${CLUSTER} +Ready `, 'm'));
+    expect(heard('tether status')).toMatch(new RegExp(`^${ns}/${SECRET}: .*401`, 'm'));
+    expect(heard('tether lookup')).toContain('10.1.2.3');
+    expect(heard('tether link after the start')).toMatch(/^tether: .*127\.0\.0\.1/m);
+    expect(heard('board')).toContain(`${ns}/${SECRET}`);
+    expect(heard('traces')).toContain(`${ns}/${SECRET}`);
 
     const found = [...commands.map((text): [string, string] => ['redis', text]), ...said].filter(
       ([, text]) => FORMS.some((form) => text.includes(form)),
