@@ -7,3 +7,9 @@ export function newerVersion(a: string, b: string): string {
   if (a.length !== b.length) return a.length > b.length ? a : b;
   return a > b ? a : b;
 }
+
+/** The older of two resourceVersions; '' is none, and gives the other one. */
+export function olderVersion(a: string, b: string): string {
+  if (a === '' || b === '') return a + b;
+  return newerVersion(a, b) === a ? b : a;
+}

@@ -3,6 +3,7 @@ import { backoffMs } from '../core/backoff.ts';
 import { describeError } from '../core/errors.ts';
 import type { Logger } from '../core/logger.ts';
 import { isDnsSubdomain } from '../core/object-key.ts';
+import { olderVersion } from '../core/resource-version.ts';
 import type { WorkQueue } from '../platform/redis/queue/work-queue.ts';
 import {
   LEFT_PENDING,
@@ -73,21 +74,27 @@ export class Dispatcher {
     }
   }
 
-  /** Applies changes at once and waits for it; for lists. Gives how many the view did not know. */
-  async apply(namespace: string, changes: readonly Change[], seenAt: number): Promise<number> {
+  /** Applies changes at once and waits for it; for lists. */
+  async apply(
+    namespace: string,
+    changes: readonly Change[],
+    seenAt: number,
+  ): Promise<Pick<Applied, 'accepted' | 'contradicted'>> {
     const { onNamespace, onRefused, writer } = this.#deps;
     await this.#untilDone(`open namespace ${namespace}`, () => onNamespace(namespace));
     let accepted = 0;
+    let contradicted = '';
     for (let from = 0; from < changes.length; from += MAX_BATCH) {
       const batch = changes.slice(from, from + MAX_BATCH);
       const applied = await this.#untilDone(`update the view of namespace ${namespace}`, () =>
         writer().apply(namespace, batch),
       );
       accepted += applied.accepted;
+      contradicted = olderVersion(contradicted, applied.contradicted);
       if (applied.refused > 0) onRefused(namespace);
       await this.#enqueue(namespace, applied, seenAt);
     }
-    return accepted;
+    return { accepted, contradicted };
   }
 
   /** Enqueues keys that have been pending for `olderThanMs` or longer; gives how many: none while the gate is shut. */

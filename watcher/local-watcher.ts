@@ -21,6 +21,7 @@ import {
   type ReflectorSink,
   type ReflectorState,
 } from './reflector.ts';
+import { NewHistory } from './new-history.ts';
 import { Rebuild } from './rebuild.ts';
 import { createSweeper, type Sweeper } from './sweeper.ts';
 import { HEARTBEAT, KINDS, ViewKeeper } from './view-keeper.ts';
@@ -81,6 +82,7 @@ export class LocalWatcher {
   readonly #sweeper: Sweeper;
   readonly #comeback: Comeback;
   readonly #rebuild: Rebuild;
+  readonly #newHistory: NewHistory;
   readonly #heartbeat: NodeJS.Timeout;
   readonly #opened = Promise.withResolvers<undefined>();
   #found = 0;
@@ -89,13 +91,14 @@ export class LocalWatcher {
   /** Starts watching. */
   constructor(deps: LocalWatcherDeps) {
     this.#deps = deps;
-    this.#keeper = new ViewKeeper({ ...deps, healthyKinds: () => this.#healthyKinds() });
+    this.#keeper = new ViewKeeper({
+      ...deps,
+      healthyKinds: () => this.#healthyKinds(),
+      onMoved: () => this.#newHistory.begin(),
+    });
     this.#dispatcher = new Dispatcher({
+      ...deps,
       writer: () => this.#keeper.writer,
-      queue: deps.queue,
-      log: deps.log,
-      random: deps.random,
-      now: deps.now,
       onRefused: (namespace) => this.#sweeper.later(namespace),
       onNamespace: (namespace) => this.#keeper.seen(namespace),
     });
@@ -112,13 +115,13 @@ export class LocalWatcher {
       monotonicMs: () => performance.now(),
     });
     this.#rebuild = new Rebuild({
+      ...deps,
       ready: () => this.ready,
       relist: (reason) => this.#relistInDoubt(reason),
       keys: () => this.keys(),
-      queue: deps.queue,
       stopped: () => this.#stopped,
-      now: deps.now,
     });
+    this.#newHistory = this.#prepareNewHistory();
     for (const kind of KINDS) this.#watch(kind);
     this.#heartbeat = setInterval(() => {
       this.#inBackground('heartbeat', this.#beat());
@@ -163,11 +166,22 @@ export class LocalWatcher {
     clearInterval(this.#heartbeat);
     this.#sweeper.stop();
     this.#comeback.stop();
+    this.#newHistory.stop();
     for (const sink of this.#sinks.values()) sink.stop();
     const reflectors = [...this.#reflectors.values()].map((one) => one.stop());
     await Promise.all([...reflectors, this.#dispatcher.stop()]);
     // Marks run out by themselves, too.
     if (unmark) await this.#keeper.unmark().catch(() => undefined);
+  }
+
+  #prepareNewHistory(): NewHistory {
+    return new NewHistory({
+      ...this.#deps,
+      hold: () => this.#hold(),
+      trustedMs: HEARTBEAT.everyMs + HEARTBEAT.ttlMs,
+      keys: () => this.keys(),
+      onError: (error) => this.#tell('looking at every Service once more', error),
+    });
   }
 
   #watch(kind: Kind): void {
@@ -179,6 +193,7 @@ export class LocalWatcher {
       log,
       dispatcher: this.#dispatcher,
       known: () => this.#keeper.known(kind),
+      round: () => this.#keeper.round,
       events: this.#pathOf(kind),
       onListed: (list) => this.#onListed(list),
       onState: (which, state) => {
@@ -211,14 +226,27 @@ export class LocalWatcher {
     this.#found += found;
     if (this.#keeper.inSync) this.#deps.report.foundByRelist(kind, found);
     const state = await this.#keeper.listed(list);
-    if (state === 'moved' || state === 'lost') {
-      const reason = LIST_AGAIN[state];
-      this.#deps.log.warn({ kind }, reason);
-      // Not awaited: this list must end before the next can begin. Into an empty view everything is
-      // news, so the lists dirty every Service.
-      this.#inBackground('relist', this.relist(reason));
-    }
-    if (state === 'opened') await this.#open();
+    if (state === 'moved' || state === 'lost') this.#listAgain(state, kind);
+    if (state !== 'opened') return;
+    this.#newHistory.opened();
+    await this.#open();
+  }
+
+  /**
+   * Not awaited: a list that found it out must end before the next can begin. Into an empty view everything
+   * is news, so the lists dirty every Service.
+   */
+  #listAgain(why: keyof typeof LIST_AGAIN, kind?: Kind): void {
+    const reason = LIST_AGAIN[why];
+    this.#deps.log.warn({ kind }, reason);
+    this.#inBackground('relist', this.relist(reason));
+  }
+
+  /** Until the view is in sync: what a watch showed of another history says nothing about lists of this one. */
+  #hold(): void {
+    this.#dispatcher.closeGate();
+    this.#comeback.stop();
+    for (const sink of this.#sinks.values()) sink.forget();
   }
 
   /** The view has just come in sync: hands on what was dirtied before. */
@@ -236,9 +264,9 @@ export class LocalWatcher {
   /** All kinds are watched again, or as many as come back: the view is marked before it is used. */
   async #comeBack(): Promise<void> {
     try {
-      await this.#keeper.beat(this.#positions());
+      await this.#markOn();
     } finally {
-      await this.#open();
+      if (!this.#newHistory.filling) await this.#open();
     }
   }
 
@@ -249,8 +277,15 @@ export class LocalWatcher {
   }
 
   async #beat(): Promise<void> {
-    const lost = await this.#keeper.beat(this.#positions());
+    const lost = await this.#markOn();
     if (lost.length > 0) await this.rebuild(`Redis lost the view of ${lost.length} namespaces`);
+  }
+
+  /** Gives the namespaces whose data is gone. */
+  async #markOn(): Promise<readonly string[]> {
+    const { moved, lost } = await this.#keeper.beat(this.#positions());
+    if (moved) this.#listAgain('moved');
+    return lost;
   }
 
   #positions(): ReadonlyMap<Kind, string> {
@@ -262,9 +297,11 @@ export class LocalWatcher {
   }
 
   #inBackground(what: string, work: Promise<unknown>): void {
-    work.catch((error: unknown) => {
-      if (this.#stopped) return;
-      this.#deps.log.warn({ error: describeError(error) }, `${what} failed`);
-    });
+    work.catch((error: unknown) => this.#tell(what, error));
+  }
+
+  #tell(what: string, error: unknown): void {
+    if (this.#stopped) return;
+    this.#deps.log.warn({ error: describeError(error) }, `${what} failed`);
   }
 }

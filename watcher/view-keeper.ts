@@ -16,6 +16,8 @@ export interface ViewKeeperDeps {
   readonly history: History;
   /** Kinds whose watch is healthy now. */
   readonly healthyKinds: () => readonly Kind[];
+  /** Another view is filled from now on, and nobody has heard of it yet. */
+  readonly onMoved: () => void;
   /** Whether a namespace is among those that are served. */
   readonly accepts: (namespace: string) => boolean;
 }
@@ -26,6 +28,14 @@ export interface ViewKeeperDeps {
  * must be listed again. `opened`: the view has just come in sync.
  */
 export type Listed = 'moved' | 'lost' | 'incomplete' | 'opened' | 'kept';
+
+/** What came of prolonging the marks. */
+export interface Beaten {
+  /** Another watcher has seen history go back: as `moved` of a list. */
+  readonly moved: boolean;
+  /** Namespaces whose data is gone. */
+  readonly lost: readonly string[];
+}
 
 /**
  * Whether the view is in sync, and what keeps it marked so: each namespace carries a birth mark from
@@ -40,6 +50,7 @@ export class ViewKeeper {
   #history: History;
   #writer: ViewWriter;
   #inSync = false;
+  #round = 0;
 
   constructor(deps: ViewKeeperDeps) {
     this.#deps = deps;
@@ -55,6 +66,11 @@ export class ViewKeeper {
     return this.#inSync;
   }
 
+  /** Another one whenever all kinds must be listed again: what lists had shown before does not count. */
+  get round(): number {
+    return this.#round;
+  }
+
   /** A namespace is about to get objects; one that is new to a view in sync is marked at once. */
   async seen(namespace: string): Promise<void> {
     this.#seen.add(namespace);
@@ -64,23 +80,24 @@ export class ViewKeeper {
   }
 
   /** A list of one kind is complete: it is in the view. */
-  async listed({ kind, resourceVersion, seenBefore }: CompleteList): Promise<Listed> {
-    const { identities, openView } = this.#deps;
+  async listed(list: CompleteList): Promise<Listed> {
+    const { kind, resourceVersion, seenBefore, round } = list;
+    if (round !== this.#round) return 'incomplete';
     const before = withVersion(this.#history, kind, seenBefore);
-    const after = await identities.observeList(kind, resourceVersion, before);
-    // Kinds are listed side by side: what the others noted meanwhile stays.
-    const kept = this.#history.epoch === after.epoch ? this.#history.versions : [];
-    this.#history = { epoch: after.epoch, versions: new Map([...kept, [kind, resourceVersion]]) };
-    const identity = identities.identityOf(this.#history);
-    if (identity !== this.#writer.keys.identity) {
-      this.#writer = openView(identity);
-      this.doubt();
+    const { epoch } = await this.#deps.identities.observeList(list, before);
+    // Kinds are listed side by side: another one may have brought the view in doubt meanwhile.
+    if (round !== this.#round) return 'incomplete';
+    if (epoch !== this.#history.epoch) {
+      await this.#moveTo(epoch);
       return 'moved';
     }
+    const versions = new Map([...this.#history.versions, [kind, resourceVersion] as const]);
+    this.#history = { epoch, versions };
     this.#listed.add(kind);
     if (this.#inSync) return 'kept';
     if (this.#listed.size < KINDS.length) return 'incomplete';
     const lost = await this.#markAll(await this.namespaces(), KINDS);
+    if (round !== this.#round) return 'incomplete';
     if (lost.length > 0) {
       this.doubt();
       return 'lost';
@@ -91,6 +108,7 @@ export class ViewKeeper {
 
   /** What the view holds is in doubt: all kinds must be listed again. */
   doubt(): void {
+    this.#round++;
     this.#inSync = false;
     this.#births.clear();
     this.#listed.clear();
@@ -113,19 +131,46 @@ export class ViewKeeper {
   }
 
   /**
-   * Prolongs the marks, and notes how far the watches are, for watchers that start later; gives the
-   * namespaces whose data is gone.
+   * Prolongs the marks, and notes how far the watches are, for watchers that start later. A view that
+   * another watcher has left is left as well.
    */
-  async beat(positions: ReadonlyMap<Kind, string>): Promise<string[]> {
-    if (!this.#inSync) return [];
-    await this.#deps.identities.notePositions(this.#history, positions);
-    return this.#markAll([...this.#births.keys()], this.#deps.healthyKinds());
+  async beat(positions: ReadonlyMap<Kind, string>): Promise<Beaten> {
+    if (!this.#inSync) return NOTHING_NEW;
+    const round = this.#round;
+    const epoch = await this.#deps.identities.notePositions(this.#history, positions);
+    if (round !== this.#round) return NOTHING_NEW;
+    if (epoch !== this.#history.epoch) {
+      await this.#moveTo(epoch);
+      return { moved: true, lost: [] };
+    }
+    const lost = await this.#markAll([...this.#births.keys()], this.#deps.healthyKinds());
+    return round === this.#round ? { moved: false, lost } : NOTHING_NEW;
   }
 
   /** Takes the marks off: nobody feeds this view any more. */
   async unmark(): Promise<void> {
     const namespaces = [...this.#births.keys()];
     await Promise.all(namespaces.map((namespace) => this.#writer.unmark(namespace)));
+  }
+
+  /**
+   * Another view from now on: an empty one, to be filled by new lists. The former one has objects of a
+   * history that is over, and must not be trusted until its marks run out: workers look for another
+   * view only where they find no marks.
+   */
+  async #moveTo(epoch: string): Promise<void> {
+    const { identities, onMoved, openView } = this.#deps;
+    const former = this.#writer;
+    this.#history = { epoch, versions: new Map() };
+    this.#writer = openView(identities.identityOf(this.#history));
+    this.doubt();
+    onMoved();
+    try {
+      const namespaces = new Set([...this.#seen, ...(await former.namespaces())]);
+      await Promise.all([...namespaces].map((namespace) => former.abandon(namespace)));
+    } catch {
+      // Redis is away. The marks run out by themselves, and every Service is looked at after that.
+    }
   }
 
   async #markAll(namespaces: readonly string[], kinds: readonly Kind[]): Promise<string[]> {
@@ -140,11 +185,15 @@ export class ViewKeeper {
   }
 
   async #open(namespace: string): Promise<string> {
+    const round = this.#round;
     const birth = await this.#writer.open(namespace);
-    this.#births.set(namespace, birth);
+    // In doubt since: that mark may be another view's, or gone.
+    if (round === this.#round) this.#births.set(namespace, birth);
     return birth;
   }
 }
+
+const NOTHING_NEW: Beaten = { moved: false, lost: [] };
 
 /** What a watch has shown was there before a list that is asked for later. */
 function withVersion(history: History, kind: Kind, version: string): History {

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { silentLogger } from '../../core/logger.ts';
 import { formatKey } from '../../core/object-key.ts';
 import type { KubeClient } from '../../platform/kube/client.ts';
+import type { WorkQueue } from '../../platform/redis/queue/work-queue.ts';
 import type { RedisClient } from '../../platform/redis/client.ts';
 import { createIdentityStore } from '../../platform/redis/view/identity.ts';
 import { createViewWriter } from '../../platform/redis/view/view-writer.ts';
@@ -17,8 +18,10 @@ export interface WatcherRigOptions {
   readonly clusterUid: string;
   /** The one namespace that is served. */
   readonly namespace: string;
-  /** Takes the keys, `ns/name`, that the watcher enqueues. */
-  readonly onAdd: (key: string) => void;
+  /** Told of the keys, `ns/name`, that the watcher enqueues, before they are. */
+  readonly onAdd: (key: string) => Promise<void> | void;
+  /** Where the keys go; default nowhere. */
+  readonly queue?: WorkQueue;
 }
 
 /** The watcher of a process, in this one: real API server, real view, and a queue that tells the test. */
@@ -29,7 +32,7 @@ export async function startWatcher(options: WatcherRigOptions): Promise<LocalWat
     client,
     identities,
     history: await identities.history(),
-    queue: toldQueue(({ key }) => options.onAdd(formatKey(key))),
+    queue: toldQueue(({ key }) => options.onAdd(formatKey(key)), options.queue),
     openView: (identity) => createViewWriter(redis, { prefix, identity }, randomUUID),
     manager: TEST_MANAGER,
     adopt: [],

@@ -1,7 +1,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { ApiObject } from '../../core/api-objects.ts';
 import type { RemoteKind } from '../../core/remote-records.ts';
-import { newerVersion } from '../../core/resource-version.ts';
+import { newerVersion, olderVersion } from '../../core/resource-version.ts';
 import type { RemoteChange } from '../../platform/redis/clusters/cluster-view-writer.ts';
 import type { ReflectorSink, ReflectorState } from '../reflector.ts';
 import type { Filler } from './filler.ts';
@@ -111,9 +111,7 @@ export class RemoteSink implements ReflectorSink<ApiObject> {
 
   #note({ changed, contradicted }: Awaited<ReturnType<Filler['apply']>>): void {
     this.#changed += changed;
-    if (contradicted === '') return;
-    const older = newerVersion(contradicted, this.#contradicted) !== contradicted;
-    if (this.#contradicted === '' || older) this.#contradicted = contradicted;
+    this.#contradicted = olderVersion(this.#contradicted, contradicted);
   }
 
   /**

@@ -6,9 +6,11 @@
 -- ARGV     base, tombstone TTL (ms), then seven for each change:
 --          op ('+' is there, '-' is gone), kind ('service'|'workload'|'slice'), name, rv, uid, index, body
 --          (of what is gone: the index if it is known, no body)
--- Returns  { accepted, refused, score, service, why, service, why, … }
+-- Returns  { accepted, refused, score, contradicted, service, why, service, why, … }
+--          contradicted: the oldest of the versions by which the view knew better than a change of '+',
+--          '' if none
 local base, ttl = ARGV[1], ARGV[2]
-local accepted, refused = 0, 0
+local accepted, refused, contradicted = 0, 0, ''
 local dirty = {}
 local selectors = {}
 
@@ -108,11 +110,25 @@ end
 
 local changed = { service = service_changed, workload = workload_changed, slice = slice_changed }
 
+-- The view knows the object by a version that is not the one given, and is not to be replaced by it.
+local function contradict(known, rv)
+  if known == rv then return end
+  if contradicted == '' or newer(contradicted, known) then contradicted = known end
+end
+
 local function upsert(kind, name, new)
   local stored = redis.call('HGET', base .. kind, name)
   local old = stored and split(stored) or nil
-  if old and not newer(new.rv, old.rv) then return false end
-  if buried(base, kind, name, new.rv, new.uid) then return false end
+  if old and not newer(new.rv, old.rv) then
+    contradict(old.rv, new.rv)
+    return false
+  end
+  if buried(base, kind, name, new.rv, new.uid) then
+    -- A run notes a deletion by the version that it deleted: a list from before shows that very version.
+    local _, dead_rv = deletion(base, kind, name, new.uid)
+    contradict(dead_rv, new.rv)
+    return false
+  end
   if kind == 'slice' then
     write_slice(base, name, new.rv, new.uid, new.index, new.body)
   else
@@ -167,7 +183,7 @@ log_changes(base, logged)
 
 local now = redis.call('TIME')
 local score = now[1] .. string.format('%06d', tonumber(now[2]))
-local reply = { accepted, refused, score }
+local reply = { accepted, refused, score, contradicted }
 for service, why in pairs(dirty) do
   redis.call('ZADD', KEYS[1], score, service)
   reply[#reply + 1] = service

@@ -11,17 +11,29 @@ export interface History {
   readonly versions: ReadonlyMap<Kind, string>;
 }
 
+/** A complete list of one kind. */
+export interface NotedList {
+  readonly kind: Kind;
+  readonly resourceVersion: string;
+  /** It shows an object as older than the view had it by the list's own version. */
+  readonly contradicted: boolean;
+}
+
 /**
  * The view's identity: the UID of the cluster and the epoch of its history. A list older than what
- * its own watcher had noted before it asked (etcd was restored from a backup) begins a new epoch.
+ * its own watcher had noted before it asked (etcd was restored from a backup), or that is contradicted
+ * by the view, begins a new epoch.
  */
 export interface IdentityStore {
   /** To be read before the first list is asked for. */
   history(): Promise<History>;
   /** Notes a list; `before` is the history as it was known when the list was asked for. */
-  observeList(kind: Kind, resourceVersion: string, before: History): Promise<History>;
-  /** Notes what watches have shown; newer than any list, perhaps. '' is nothing. */
-  notePositions(history: History, positions: ReadonlyMap<Kind, string>): Promise<void>;
+  observeList(list: NotedList, before: History): Promise<History>;
+  /**
+   * Notes what watches have shown; newer than any list, perhaps. '' is nothing. Gives the epoch of now:
+   * another one than that of `history` where another watcher has seen history go back.
+   */
+  notePositions(history: History, positions: ReadonlyMap<Kind, string>): Promise<string>;
   identityOf(history: History): string;
 }
 
@@ -39,8 +51,10 @@ export function createIdentityStore(
       );
       return { epoch, versions: new Map(versions) };
     },
-    observeList: async (kind, resourceVersion, before) => {
-      const args = [kind, resourceVersion, before.versions.get(kind) ?? '', before.epoch];
+    observeList: async ({ kind, resourceVersion, contradicted }, before) => {
+      const floor = before.versions.get(kind) ?? '';
+      const doubt = contradicted ? 'contradicted' : '';
+      const args = [kind, resourceVersion, floor, before.epoch, doubt];
       const epoch = String(await runScript(redis, observeList, [key], args));
       const kept = epoch === before.epoch ? before.versions : new Map<Kind, string>();
       return { epoch, versions: new Map([...kept, [kind, resourceVersion]]) };
@@ -49,6 +63,8 @@ export function createIdentityStore(
       for (const [kind, version] of positions) {
         if (version !== '') await runScript(redis, observeList, [key], [kind, version, '', epoch]);
       }
+      // Where Redis lost it, the marks of the view tell.
+      return (await redis.hget(key, 'epoch')) ?? epoch;
     },
     identityOf: ({ epoch }) => `${clusterUid}.${epoch}`,
   };

@@ -44,6 +44,11 @@ export interface Applied {
   readonly accepted: number;
   /** Changes that the view knew, or knows better: another watcher was first, or they are echoes. */
   readonly refused: number;
+  /**
+   * The oldest of the versions by which the view knew better than an upsert that was refused; '' if none.
+   * An event may trail behind like that. A list of that version or a newer one may not.
+   */
+  readonly contradicted: string;
   /** Services that the accepted changes dirty; they are pending until `settle`. */
   readonly dirty: readonly { readonly service: string; readonly why: Why }[];
   /** Time of the change by Redis' clock, µs, as text; what `settle` wants back. */
@@ -75,6 +80,8 @@ export interface ViewWriter {
   ): Promise<boolean>;
   /** Takes the sync marks of a namespace off: functions read live from now on. */
   unmark(namespace: string): Promise<void>;
+  /** Takes the birth mark off as well: nobody can prolong the sync marks without filling it anew. */
+  abandon(namespace: string): Promise<void>;
 }
 
 const applyChanges = loadScript('apply-changes');
@@ -93,7 +100,7 @@ export function createViewWriter(
     apply: async (namespace, changes) => {
       const args = [viewBase(keys, namespace), TOMBSTONE_TTL_MS, ...changes.flatMap(toArguments)];
       const reply = await runScript(redis, applyChanges, [pendingKey(keys, namespace)], args);
-      return readApplied(reply as [number, number, string, ...string[]]);
+      return readApplied(reply as AppliedReply);
     },
     settle: async (namespace, score, services) => {
       await runScript(redis, settlePending, [pendingKey(keys, namespace)], [score, ...services]);
@@ -116,14 +123,18 @@ export function createViewWriter(
       const args = [viewBase(keys, namespace), mark, ttlMs, ...kinds];
       return (await runScript(redis, heartbeat, [birthKey(keys, namespace)], args)) === 1;
     },
-    unmark: async (namespace) => {
-      const base = viewBase(keys, namespace);
-      await redis.del(MARKED.map((kind) => `${base}m:${kind}`));
-    },
+    unmark: (namespace) => forget(redis, markKeys(keys, namespace)),
+    abandon: (namespace) =>
+      forget(redis, [birthKey(keys, namespace), ...markKeys(keys, namespace)]),
   };
 }
 
 const MARKED: readonly Kind[] = ['service', 'workload', 'slice'];
+
+function markKeys(keys: ViewKeys, namespace: string): string[] {
+  const base = viewBase(keys, namespace);
+  return MARKED.map((kind) => `${base}m:${kind}`);
+}
 
 async function openNamespace(
   redis: RedisClient,
@@ -135,6 +146,10 @@ async function openNamespace(
   await redis.set(key, birth, 'NX');
   await redis.sadd(namespacesKey(keys), namespace);
   return (await redis.get(key)) ?? '';
+}
+
+async function forget(redis: RedisClient, keys: string[]): Promise<void> {
+  await redis.del(keys);
 }
 
 /** How the scripts call it. */
@@ -149,13 +164,21 @@ function toArguments(change: Change): string[] {
   return [OPS.upsert, change.kind, name, rv, uid, index, body];
 }
 
-function readApplied(reply: readonly [number, number, string, ...string[]]): Applied {
-  const [accepted, refused, score, ...pairs] = reply;
+type AppliedReply = readonly [
+  accepted: number,
+  refused: number,
+  score: string,
+  contradicted: string,
+  ...pairs: string[],
+];
+
+function readApplied(reply: AppliedReply): Applied {
+  const [accepted, refused, score, contradicted, ...pairs] = reply;
   const dirty: { service: string; why: Kind }[] = [];
   for (let at = 0; at < pairs.length; at += 2) {
     dirty.push({ service: pairs[at] ?? '', why: (pairs[at + 1] ?? 'service') as Kind });
   }
-  return { accepted, refused, score, dirty };
+  return { accepted, refused, score, contradicted, dirty };
 }
 
 async function readOverdue(

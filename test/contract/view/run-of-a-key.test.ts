@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from '@jest/globals';
 import { VIEW_SCHEMA } from '../../../core/codec.ts';
-import { createIdentityStore } from '../../../platform/redis/view/identity.ts';
+import { createIdentityStore, type NotedList } from '../../../platform/redis/view/identity.ts';
 import { failuresKey } from '../../../platform/redis/view/keys.ts';
 import { eventually } from '../../support/eventually.ts';
 import { deleteKeys, keysOf } from '../../support/redis.ts';
@@ -250,29 +250,61 @@ describe('marks', () => {
   it('are shared by watchers: the second keeps the birth mark of the first', async () => {
     expect(await f.writer.open(NS)).toBe(await f.writer.open(NS));
   });
+
+  it('of a view that was abandoned are gone, and nobody prolongs them any more', async () => {
+    const birth = await f.writer.open(NS);
+    await f.writer.heartbeat(NS, birth, 10_000, ['service', 'workload', 'slice']);
+    const reader = () => f.view.acquire({ namespace: NS, name: 'web' }, 'token', 1, true);
+    expect(await reader()).toMatchObject({ world: { service: null } });
+    await f.writer.abandon(NS);
+    expect(await f.writer.heartbeat(NS, birth, 10_000, ['service'])).toBe(false);
+    await eventually(async () => expect(await reader()).toEqual({ held: true, world: null }));
+  });
 });
 
 describe('the identity', () => {
+  const list = (resourceVersion: string, contradicted = false): NotedList => ({
+    kind: 'service',
+    resourceVersion,
+    contradicted,
+  });
+
   it('begins a new epoch when a list is older than what its watcher had seen before it asked', async () => {
     const store = createIdentityStore(f.redis, f.prefix, 'c');
-    const first = await store.observeList('service', '100', await store.history());
+    const first = await store.observeList(list('100'), await store.history());
     expect(store.identityOf(first)).toBe('c.1');
-    const restored = await store.observeList('service', '99', first);
+    const restored = await store.observeList(list('99'), first);
     expect(store.identityOf(restored)).toBe('c.2');
-    expect(store.identityOf(await store.observeList('service', '120', restored))).toBe('c.2');
+    expect(store.identityOf(await store.observeList(list('120'), restored))).toBe('c.2');
+  });
+
+  it('begins a new epoch when the view contradicts a list, however new that is', async () => {
+    const store = createIdentityStore(f.redis, f.prefix, 'c');
+    const before = await store.observeList(list('100'), await store.history());
+    const restored = await store.observeList(list('1000000090', true), before);
+    expect(store.identityOf(restored)).toBe('c.2');
   });
 
   it('is begun once, though every watcher finds out', async () => {
     const store = createIdentityStore(f.redis, f.prefix, 'c');
-    const before = await store.observeList('service', '100', await store.history());
-    await store.observeList('service', '99', before);
-    expect(store.identityOf(await store.observeList('service', '98', before))).toBe('c.2');
+    const before = await store.observeList(list('100'), await store.history());
+    await store.observeList(list('99'), before);
+    expect(store.identityOf(await store.observeList(list('98'), before))).toBe('c.2');
+    expect(store.identityOf(await store.observeList(list('120', true), before))).toBe('c.2');
   });
 
   it('stays when two watchers note their lists in another order than they were made', async () => {
     const store = createIdentityStore(f.redis, f.prefix, 'c');
-    const before = await store.observeList('service', '100', await store.history());
-    await store.observeList('service', '250', before);
-    expect(store.identityOf(await store.observeList('service', '200', before))).toBe('c.1');
+    const before = await store.observeList(list('100'), await store.history());
+    await store.observeList(list('250'), before);
+    expect(store.identityOf(await store.observeList(list('200'), before))).toBe('c.1');
+  });
+
+  it('is told to whoever notes how far its watches are', async () => {
+    const store = createIdentityStore(f.redis, f.prefix, 'c');
+    const before = await store.observeList(list('100'), await store.history());
+    expect(await store.notePositions(before, new Map([['service', '110']]))).toBe('1');
+    await store.observeList(list('99'), before);
+    expect(await store.notePositions(before, new Map([['service', '']]))).toBe('2');
   });
 });
