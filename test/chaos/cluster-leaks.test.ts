@@ -1,15 +1,19 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { decisionsKey, toldKey, watchesKey } from '../../platform/redis/clusters/keys.ts';
 import { createClusterRegistry } from '../../platform/redis/clusters/registry.ts';
 import type { RedisClient } from '../../platform/redis/client.ts';
 import { ApiDouble, DOUBLE_TOKEN } from '../support/api-double.ts';
 import { apiOk } from '../support/api.ts';
 import { clusterSecret } from '../support/cluster-secret.ts';
+import { openEventStream, type EventStream, type SeenEvent } from '../support/event-stream.ts';
 import { eventually } from '../support/eventually.ts';
 import { openFleet, type Fleet } from '../support/fleet.ts';
 import { INSPECTABLE, inspect, type Held, type Inspector } from '../support/inspector.ts';
+import { webService, webSlice } from '../support/linked-rig.ts';
 import { freshNamespace } from '../support/namespaces.ts';
-import type { TetherProcess } from '../support/processes.ts';
+import { createService } from '../support/objects.ts';
+import { spawnTether, type TetherProcess } from '../support/processes.ts';
 import { keysOf, openRedis } from '../support/redis.ts';
 import { fromRun } from '../support/run.ts';
 
@@ -28,12 +32,17 @@ const PATIENT = { timeoutMs: 120_000 } as const;
 let ns: string;
 let fleet: Fleet;
 let double: ApiDouble;
+/** Where look-ups are answered. */
+let lookupUrl = '';
 let redis: RedisClient;
 
 beforeAll(async () => {
   ns = await freshNamespace('leaks');
   fleet = openFleet(ns);
   double = await ApiDouble.start();
+  double.put('services', webService());
+  double.put('endpointslices', webSlice('web-1', ['10.1.0.1']));
+  await createService(ns, 'web');
   redis = openRedis();
 });
 afterAll(async () => {
@@ -56,6 +65,16 @@ async function startMember(role: 'watcher' | 'worker'): Promise<Member> {
   return { name: role, process: started, inspector: await inspect(started) };
 }
 
+async function startLookup(): Promise<Member> {
+  const log = ['--log-level', 'debug', '--log-format', 'json'];
+  const started = spawnTether(['lookup', '--redis-prefix', fleet.prefix, ...log], {
+    env: { NODE_OPTIONS: INSPECTABLE },
+    lifetime: 'file',
+  });
+  lookupUrl = (await started.untilLog(/"lookupUrl":"([^"]+)"/))[1] ?? '';
+  return { name: 'lookup', process: started, inspector: await inspect(started) };
+}
+
 const secretsPath = (name = ''): string => `/api/v1/namespaces/${ns}/secrets${name && `/${name}`}`;
 
 const put = (cluster: string, kubeconfig: string): Promise<unknown> =>
@@ -69,6 +88,39 @@ const remove = (cluster: string): Promise<unknown> => apiOk('DELETE', secretsPat
 /** A name that no cycle had before, so that whatever is kept by name shows. */
 const nameOf = (nth: number): string => `leak-${nth}`;
 
+/** Follows a Service of a cluster from the time when it is known. */
+async function follow(cluster: string, service: string): Promise<EventStream> {
+  const url = `${lookupUrl}/v1/clusters/${cluster}/services/${service}/endpoints?watch=true`;
+  const stream = await eventually(
+    async () => {
+      const opened = await openEventStream(url);
+      if (opened.status !== 200) opened.close();
+      expect([cluster, opened.status]).toEqual([cluster, 200]);
+      return opened;
+    },
+    { ...PATIENT, intervalMs: 100 },
+  );
+  await stream.until(({ event }) => event === 'full', PATIENT.timeoutMs);
+  return stream;
+}
+
+/** Waits until who follows was told of the end of the cluster. */
+async function untilGone(stream: EventStream): Promise<void> {
+  await stream.until(({ event }) => event === 'gone', PATIENT.timeoutMs);
+  await stream.ended;
+  stream.close();
+}
+
+/** Cuts the watches of all clusters; who follows this one is told of what happened meanwhile. */
+async function cutWatches(nth: number, stream: EventStream): Promise<void> {
+  const [name, address] = [`cut-${nth}`, `10.2.${nth >> 8}.${nth & 255}`];
+  double.cut();
+  double.put('endpointslices', webSlice(name, [address]));
+  const tells = ({ data }: SeenEvent): boolean => JSON.stringify(data).includes(`"${address}"`);
+  await stream.until(tells, PATIENT.timeoutMs);
+  double.remove('endpointslices', 'shop', name);
+}
+
 async function cycleOnDouble(nth: number): Promise<void> {
   const cluster = nameOf(nth);
   const [first, second] = [`${DOUBLE_TOKEN}-${nth}-a`, `${DOUBLE_TOKEN}-${nth}-b`];
@@ -80,11 +132,14 @@ async function cycleOnDouble(nth: number): Promise<void> {
     );
   await create(cluster, double.kubeconfig(first));
   await watchedBy(first, WATCHES);
+  const stream = await follow(cluster, 'shop/web');
   await put(cluster, double.kubeconfig(second));
   await watchedBy(second, WATCHES);
   await watchedBy(first, 0);
+  if (nth % 10 === 5) await cutWatches(nth, stream);
   await remove(cluster);
   await watchedBy(second, 0);
+  await untilGone(stream);
   for (const token of [first, second]) double.users.delete(token);
 }
 
@@ -100,6 +155,7 @@ async function cycleOnReal(nth: number): Promise<void> {
     expect([cluster, serving]).not.toEqual([cluster, 0]);
     return serving;
   }, PATIENT);
+  const stream = await follow(cluster, `${ns}/web`);
   await put(cluster, `${kubeconfig}\n# another text is another content\n`);
   await eventually(
     async () => expect([cluster, await served()]).not.toEqual([cluster, first]),
@@ -107,9 +163,13 @@ async function cycleOnReal(nth: number): Promise<void> {
   );
   await remove(cluster);
   await eventually(async () => expect([cluster, await served()]).toEqual([cluster, 0]), PATIENT);
+  await untilGone(stream);
 }
 
-/** Cycles `from` to `to`, so many under way at once, one in ten of them with the real API server. */
+/**
+ * Cycles `from` to `to`, so many under way at once, one in ten of them with the real API server. Another one
+ * in ten cuts all watches of all others.
+ */
 async function cycle(from: number, to: number): Promise<void> {
   let next = from;
   const work = async (): Promise<void> => {
@@ -137,6 +197,14 @@ async function keys(): Promise<string[]> {
   return found.sort();
 }
 
+/** The hashes of what is known of all clusters have no field of one that is gone. */
+const nothingKnown = (): Promise<void> =>
+  eventually(async () => {
+    const hashes = [decisionsKey, watchesKey, toldKey].map((keyOf) => keyOf(fleet.prefix));
+    const fields = await Promise.all(hashes.map((hash) => redis.hkeys(hash)));
+    expect(fields.flat()).toEqual([]);
+  });
+
 /** Sooner than idle connections end by themselves, which takes half a minute. */
 const nothingOpen = (): Promise<void> =>
   eventually(() => expect([double.openWatches, double.openSockets]).toEqual([0, 0]), {
@@ -154,11 +222,13 @@ describe(`after ${CYCLES} lives of a cluster Secret`, () => {
   test(
     'sockets, timers, listeners, heap, Redis keys and watches are what they were (reports 77, 78, 79, 81)',
     async () => {
-      members = await Promise.all([startMember('watcher'), startMember('worker')]);
+      members = await Promise.all([startMember('watcher'), startMember('worker'), startLookup()]);
       await cycle(0, WARM_UP);
       await nothingOpen();
       await fleet.untilQuiet();
       const before = await Promise.all(members.map(lookAt));
+      await nothingKnown();
+      const keysBefore = await keys();
       await cycle(WARM_UP, CYCLES);
       await nothingOpen();
       await fleet.untilQuiet();
@@ -185,8 +255,10 @@ describe(`after ${CYCLES} lives of a cluster Secret`, () => {
         });
         expect(member.process.stderr()).not.toContain('MaxListenersExceededWarning');
       }
-      await eventually(async () => expect(traces(await keys())).toEqual([]));
-      await eventually(async () => expect(traces(await valuesOfRegistry())).toEqual([]));
+      await nothingKnown();
+      await eventually(async () => {
+        expect((await keys()).filter((key) => !keysBefore.includes(key))).toEqual([]);
+      });
       for (const member of members) expect(traces(await metricsOf(member))).toEqual([]);
     },
     LIMIT_MS,
@@ -195,12 +267,6 @@ describe(`after ${CYCLES} lives of a cluster Secret`, () => {
 
 function countOf({ held }: Look): number {
   return Object.values(held.resources).reduce((sum, count) => sum + count, 0);
-}
-
-async function valuesOfRegistry(): Promise<string[]> {
-  const registry = createClusterRegistry(redis, fleet.prefix);
-  const watches = [...(await registry.watches()).keys()];
-  return [...watches, ...(await registry.decisions()).map(({ secret }) => secret)];
 }
 
 async function metricsOf({ process: tether }: Member): Promise<string[]> {
