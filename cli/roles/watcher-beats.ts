@@ -3,7 +3,7 @@ import { viewName, viewScope } from '../../core/view-scope.ts';
 import { packageVersion } from '../../platform/package-file.ts';
 import { BEAT_EVERY_MS } from '../../platform/redis/beats.ts';
 import type { WorkQueue } from '../../platform/redis/queue/work-queue.ts';
-import { noteClusterUid } from '../../platform/redis/view/local-services.ts';
+import { noteScope } from '../../platform/redis/view/local-services.ts';
 import { watcherBeats } from '../../platform/redis/watchers.ts';
 import type { LocalWatcher } from '../../watcher/local-watcher.ts';
 import { followOtherViews } from '../../watcher/other-views.ts';
@@ -36,7 +36,7 @@ export function startWatcherLife(
     const kinds = [...watcher.health().kinds];
     const states = Object.fromEntries(kinds.map(([kind, { state }]) => [kind, state.kind]));
     beats.beat({ ...about, states, filter, view }).catch(() => undefined);
-    noteClusterUid(redis, config.redisPrefix, scope).catch(() => undefined);
+    noteScope(redis, config.redisPrefix, scope).catch(() => undefined);
   };
   const timer = setInterval(beat, BEAT_EVERY_MS);
   beat();

@@ -22,7 +22,7 @@ import {
 } from '../../platform/redis/clusters/registry.ts';
 import type { RedisClient } from '../../platform/redis/client.ts';
 import { checkRedis, connectRedis } from '../../platform/redis/connect.ts';
-import { noteClusterUid } from '../../platform/redis/view/local-services.ts';
+import { noteScope } from '../../platform/redis/view/local-services.ts';
 import { createViewWriter } from '../../platform/redis/view/view-writer.ts';
 import { createLookupMetrics } from '../../platform/telemetry/metrics/lookup-metrics.ts';
 import { openEventStream, type EventStream, type OpenOptions } from './event-stream.ts';
@@ -97,7 +97,7 @@ export function openLookupRig(redisUrl = fromRun('redisUrl')): LookupRig {
   const view = createViewWriter(redis, { prefix, identity: 'uid-1.1' }, randomUUID);
   let rv = 1;
   const mark = async (namespace: string): Promise<void> => {
-    await noteClusterUid(redis, prefix, 'uid-1');
+    await noteScope(redis, prefix, 'uid-1');
     const birth = await view.open(namespace);
     await view.heartbeat(namespace, birth, 600_000, ['service', 'workload', 'slice']);
   };

@@ -14,10 +14,10 @@ const REFRESH_MS = 500;
 export async function createIdentitySource(
   redis: RedisClient,
   prefix: string,
-  clusterUid: string,
+  scope: string,
   monotonicMs: () => number,
 ): Promise<IdentitySource> {
-  const look = (): Promise<string> => currentIdentity(redis, prefix, clusterUid);
+  const look = (): Promise<string> => currentIdentity(redis, prefix, scope);
   let identity = await look();
   let lookedAt = monotonicMs();
   return {

@@ -20,9 +20,9 @@ export interface NotedList {
 }
 
 /**
- * The view's identity: the UID of the cluster and the epoch of its history. A list older than what
- * its own watcher had noted before it asked (etcd was restored from a backup), or that is contradicted
- * by the view, begins a new epoch.
+ * The view's identity: its scope (core/view-scope.ts) and the epoch of the cluster's history. A list
+ * older than what its own watcher had noted before it asked (etcd was restored from a backup), or that is
+ * contradicted by the view, begins a new epoch.
  */
 export interface IdentityStore {
   /** To be read before the first list is asked for. */
@@ -40,9 +40,9 @@ export interface IdentityStore {
 export function createIdentityStore(
   redis: RedisClient,
   prefix: string,
-  clusterUid: string,
+  scope: string,
 ): IdentityStore {
-  const key = epochKey(prefix, clusterUid);
+  const key = epochKey(prefix, scope);
   return {
     history: async () => {
       const { epoch = FIRST_EPOCH, ...fields } = await redis.hgetall(key);
@@ -66,7 +66,7 @@ export function createIdentityStore(
       // Where Redis lost it, the marks of the view tell.
       return (await redis.hget(key, 'epoch')) ?? epoch;
     },
-    identityOf: ({ epoch }) => `${clusterUid}.${epoch}`,
+    identityOf: ({ epoch }) => `${scope}.${epoch}`,
   };
 }
 
@@ -76,8 +76,8 @@ const FIRST_EPOCH = '1';
 export async function currentIdentity(
   redis: RedisClient,
   prefix: string,
-  clusterUid: string,
+  scope: string,
 ): Promise<string> {
-  const epoch = (await redis.hget(epochKey(prefix, clusterUid), 'epoch')) ?? FIRST_EPOCH;
-  return `${clusterUid}.${epoch}`;
+  const epoch = (await redis.hget(epochKey(prefix, scope), 'epoch')) ?? FIRST_EPOCH;
+  return `${scope}.${epoch}`;
 }

@@ -4,7 +4,7 @@ import { VIEW_SCHEMA } from '../../../core/codec.ts';
  * Where things are in Redis. Everything of one namespace carries one hash tag, so that one script
  * reaches it and a Redis Cluster spreads namespaces over its masters.
  *
- * `identity` is the API server's: the UID of its kube-system namespace and the epoch of its history.
+ * `identity` is the view's scope (core/view-scope.ts) and the epoch of the API server's history.
  */
 export interface ViewKeys {
   readonly prefix: string;
@@ -44,8 +44,8 @@ export function stuckKey(prefix: string): string {
   return `{${prefix}}:stuck`;
 }
 
-export function epochKey(prefix: string, clusterUid: string): string {
-  return `{${prefix}}:epoch:${clusterUid}`;
+export function epochKey(prefix: string, scope: string): string {
+  return `{${prefix}}:epoch:${scope}`;
 }
 
 function namespaceTag(prefix: string, namespace: string): string {

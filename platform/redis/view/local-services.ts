@@ -19,26 +19,22 @@ export interface LocalReading {
   readonly service: ServiceRecord | null;
 }
 
-/** Which cluster's objects the view of this install holds: the UID of its kube-system namespace. */
-function clusterUidKey(prefix: string): string {
+/** What the view of this install holds (core/view-scope.ts), under the name of before there were scopes. */
+function scopeKey(prefix: string): string {
   return `{${prefix}}:cluster-uid`;
 }
 
 /** Told by watchers, so that look-ups need no API server. */
-export async function noteClusterUid(
-  redis: RedisClient,
-  prefix: string,
-  uid: string,
-): Promise<void> {
-  await redis.set(clusterUidKey(prefix), uid);
+export async function noteScope(redis: RedisClient, prefix: string, scope: string): Promise<void> {
+  await redis.set(scopeKey(prefix), scope);
 }
 
 export function createLocalServices(redis: RedisClient, prefix: string): LocalServices {
   return {
     read: async (keys) => {
-      const uid = await redis.get(clusterUidKey(prefix));
-      if (uid === null) return keys.map(() => UNKNOWN);
-      const identity = await currentIdentity(redis, prefix, uid);
+      const scope = await redis.get(scopeKey(prefix));
+      if (scope === null) return keys.map(() => UNKNOWN);
+      const identity = await currentIdentity(redis, prefix, scope);
       return Promise.all(keys.map((key) => readOne(redis, { prefix, identity }, key)));
     },
   };
