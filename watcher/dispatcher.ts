@@ -23,7 +23,7 @@ export interface DispatcherDeps {
   readonly now: () => number;
   /** A change was refused: another watcher was first, and might die before it enqueues. */
   readonly onRefused: (namespace: string) => void;
-  /** Before the changes of a namespace are applied. */
+  /** Before the changes of a namespace are applied, and after: it might have been left in between. */
   readonly onNamespace: (namespace: string) => Promise<void>;
 }
 
@@ -81,7 +81,8 @@ export class Dispatcher {
     seenAt: number,
   ): Promise<Pick<Applied, 'accepted' | 'contradicted'>> {
     const { onNamespace, onRefused, writer } = this.#deps;
-    await this.#untilDone(`open namespace ${namespace}`, () => onNamespace(namespace));
+    const open = () => this.#untilDone(`open namespace ${namespace}`, () => onNamespace(namespace));
+    await open();
     let accepted = 0;
     let contradicted = '';
     for (let from = 0; from < changes.length; from += MAX_BATCH) {
@@ -94,6 +95,7 @@ export class Dispatcher {
       if (applied.refused > 0) onRefused(namespace);
       await this.#enqueue(namespace, applied, seenAt);
     }
+    await open();
     return { accepted, contradicted };
   }
 

@@ -227,9 +227,12 @@ export class LocalWatcher {
     if (this.#keeper.inSync) this.#deps.report.foundByRelist(kind, found);
     const state = await this.#keeper.listed(list);
     if (state === 'moved' || state === 'lost') this.#listAgain(state, kind);
-    if (state !== 'opened') return;
-    this.#newHistory.opened();
-    await this.#open();
+    if (state === 'opened') {
+      this.#newHistory.opened();
+      await this.#open();
+    }
+    // Not awaited: no list need wait for it.
+    this.#inBackground('forgetting empty namespaces', this.#keeper.leaveEmpty());
   }
 
   /**

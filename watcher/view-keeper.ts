@@ -45,7 +45,10 @@ export interface Beaten {
 export class ViewKeeper {
   readonly #deps: ViewKeeperDeps;
   readonly #births = new Map<string, string>();
-  readonly #seen = new Set<string>();
+  /** Namespaces that got objects, each with the number of its latest use. */
+  readonly #seen = new Map<string, number>();
+  #uses = 0;
+  /** Kinds that were listed since the view was in doubt, or since empty namespaces were left. */
   readonly #listed = new Set<Kind>();
   #history: History;
   #writer: ViewWriter;
@@ -71,9 +74,12 @@ export class ViewKeeper {
     return this.#round;
   }
 
-  /** A namespace is about to get objects; one that is new to a view in sync is marked at once. */
+  /**
+   * A namespace is about to get objects, or has just got some; one that is new to a view in sync is marked at
+   * once. Both must be told: between the two it may be left.
+   */
   async seen(namespace: string): Promise<void> {
-    this.#seen.add(namespace);
+    this.#seen.set(namespace, (this.#uses += 1));
     if (this.#births.has(namespace)) return;
     await this.#open(namespace);
     if (this.#inSync) await this.#mark(namespace, this.#deps.healthyKinds());
@@ -120,7 +126,7 @@ export class ViewKeeper {
    */
   async namespaces(): Promise<string[]> {
     const known = (await this.#writer.namespaces()).filter(this.#deps.accepts);
-    return [...new Set([...this.#seen, ...known])];
+    return [...new Set([...this.#seen.keys(), ...known])];
   }
 
   /** Names of one kind in each namespace of the view. */
@@ -147,6 +153,17 @@ export class ViewKeeper {
     return round === this.#round ? { moved: false, lost } : NOTHING_NEW;
   }
 
+  /**
+   * Once all kinds were listed: forgets the namespaces in which there is nothing any more, here and in Redis.
+   * One stays, as look-ups tell by the marks of others that a namespace without any is empty.
+   */
+  async leaveEmpty(): Promise<void> {
+    if (!this.#inSync || this.#listed.size < KINDS.length) return;
+    this.#listed.clear();
+    const [, ...others] = await this.namespaces();
+    await Promise.all(others.map((namespace) => this.#leave(namespace)));
+  }
+
   /** Takes the marks off: nobody feeds this view any more. */
   async unmark(): Promise<void> {
     const namespaces = [...this.#births.keys()];
@@ -166,7 +183,7 @@ export class ViewKeeper {
     this.doubt();
     onMoved();
     try {
-      const namespaces = new Set([...this.#seen, ...(await former.namespaces())]);
+      const namespaces = new Set([...this.#seen.keys(), ...(await former.namespaces())]);
       await Promise.all([...namespaces].map((namespace) => former.abandon(namespace)));
     } catch {
       // Redis is away. The marks run out by themselves, and every Service is looked at after that.
@@ -181,7 +198,25 @@ export class ViewKeeper {
   /** False when the data that was put there since its birth mark was made is gone. */
   async #mark(namespace: string, kinds: readonly Kind[]): Promise<boolean> {
     const birth = this.#births.get(namespace) ?? (await this.#open(namespace));
-    return this.#writer.heartbeat(namespace, birth, HEARTBEAT.ttlMs, kinds);
+    const use = this.#seen.get(namespace);
+    const beat = await this.#writer.heartbeat(namespace, birth, HEARTBEAT.ttlMs, kinds);
+    if (beat === 'marked' || beat === 'lost') return beat === 'marked';
+    // In doubt, or opened anew, meanwhile: whoever did that sees to the marks.
+    if (this.#births.get(namespace) !== birth) return true;
+    this.#births.delete(namespace);
+    if (beat === 'left-in-use' || this.#seen.get(namespace) !== use) {
+      return this.#mark(namespace, kinds);
+    }
+    this.#seen.delete(namespace);
+    return true;
+  }
+
+  /** What this watcher knows of a namespace goes as what other watchers know: by the next heartbeat. */
+  async #leave(namespace: string): Promise<void> {
+    const left = await this.#writer.leave(namespace, this.#births.get(namespace) ?? '');
+    if (left && this.#inSync && this.#births.has(namespace)) {
+      await this.#mark(namespace, this.#deps.healthyKinds());
+    }
   }
 
   async #open(namespace: string): Promise<string> {

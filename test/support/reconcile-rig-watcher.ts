@@ -16,8 +16,8 @@ export interface WatcherRigOptions {
   readonly prefix: string;
   /** UID of the cluster, as the view's identity has it. */
   readonly clusterUid: string;
-  /** The one namespace that is served. */
-  readonly namespace: string;
+  /** The one namespace that is served, or several. */
+  readonly namespace: string | readonly string[];
   /** Told of the keys, `ns/name`, that the watcher enqueues, before they are. */
   readonly onAdd: (key: string) => Promise<void> | void;
   /** Where the keys go; default nowhere. */
@@ -36,7 +36,7 @@ export async function startWatcher(options: WatcherRigOptions): Promise<LocalWat
     openView: (identity) => createViewWriter(redis, { prefix, identity }, randomUUID),
     manager: TEST_MANAGER,
     adopt: [],
-    accepts: (one) => one === namespace,
+    accepts: (one) => [namespace].flat().includes(one),
     idleMs: 75_000,
     log: silentLogger,
     now: Date.now,

@@ -1,6 +1,7 @@
 -- Ends a run: records the slices that it wrote and deleted, settles the key's count of failures, and
 -- gives the lock back. Slices are recorded only while the token still holds: what was written after
--- the lock was lost stays unknown, so that its echo dirties the key and heals it.
+-- the lock was lost stays unknown, so that its echo dirties the key and heals it. So does what was written in
+-- a namespace that watchers have left, or never opened: nobody would take the record out again.
 --
 -- KEYS[1]  lock of the key
 -- ARGV     token, base, key of the failure counts, service name, 'ok'|'failed'|'neutral', tombstone TTL
@@ -15,6 +16,7 @@ local before = tonumber(redis.call('HGET', failures, service) or '0')
 local now = before
 if held then
   local logged = {}
+  local opened = #ARGV > 8 and redis.call('EXISTS', base .. 'born') == 1
   for at = 9, #ARGV, 5 do
     local name, rv, uid, index, body = ARGV[at], ARGV[at + 1], ARGV[at + 2], ARGV[at + 3], ARGV[at + 4]
     local stored = redis.call('HGET', base .. 'slice', name)
@@ -22,11 +24,13 @@ if held then
     if body == '' then
       bury(base, 'slice', name, rv, uid, ttl)
       if old and old.uid == uid then remove_slice(base, name, old.index) end
-    elseif not (old and not newer(rv, old.rv)) and not buried(base, 'slice', name, rv, uid) then
+    elseif opened and not (old and not newer(rv, old.rv)) and not buried(base, 'slice', name, rv, uid) then
       write_slice(base, name, rv, uid, index, body)
     end
-    logged[#logged + 1] = 'slice'
-    logged[#logged + 1] = name
+    if opened then
+      logged[#logged + 1] = 'slice'
+      logged[#logged + 1] = name
+    end
   end
   log_changes(base, logged)
   redis.call('DEL', KEYS[1])

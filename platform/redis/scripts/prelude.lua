@@ -60,6 +60,11 @@ local function remove_slice(base, name, index)
   redis.call('SREM', base .. 'ss:' .. index, name)
 end
 
+-- Whether a namespace has any object, or a key that is not in the queue yet.
+local function holds_anything(base)
+  return redis.call('EXISTS', base .. 'service', base .. 'workload', base .. 'slice', base .. 'pending') > 0
+end
+
 -- What changed lately in a namespace, for readers that still have the rest: a stream of the names of
 -- workloads and slices. A reader that finds its last entry there has missed nothing since; trimming,
 -- a lost Redis or a failover to a replica that lagged take the entry away, and it reads all anew.

@@ -54,3 +54,6 @@ function namespaceTag(prefix: string, namespace: string): string {
 
 /** How long a deletion is remembered, in ms: longer than any event can trail behind it. */
 export const TOMBSTONE_TTL_MS = 600_000;
+
+/** How long the birth mark of a namespace that was left is remembered, in ms: many heartbeats. */
+export const LEFT_TTL_MS = 600_000;

@@ -4,6 +4,7 @@ import { redisMicros } from '../now.ts';
 import { loadScript, runScript } from '../scripts.ts';
 import {
   birthKey,
+  LEFT_TTL_MS,
   namespacesKey,
   pendingKey,
   TOMBSTONE_TTL_MS,
@@ -55,6 +56,12 @@ export interface Applied {
   readonly score: string;
 }
 
+/**
+ * What a heartbeat finds. `lost`: the namespace's data is gone, or was filled by another; `left`: a watcher left
+ * the namespace, and there is nothing in it; `left-in-use`: it did, and it is to be opened anew.
+ */
+export type Beat = 'lost' | 'marked' | 'left' | 'left-in-use';
+
 /** The view as watchers use it: bring in changes, keep it marked as in sync, hand on what is dirty. */
 export interface ViewWriter {
   readonly keys: ViewKeys;
@@ -71,13 +78,14 @@ export interface ViewWriter {
   namespaces(): Promise<string[]>;
   /** Says that a namespace was filled; gives its birth mark (the one it has already, if any). */
   open(namespace: string): Promise<string>;
-  /** Prolongs the sync marks; false when the namespace's data is gone or was filled by another. */
-  heartbeat(
-    namespace: string,
-    birth: string,
-    ttlMs: number,
-    kinds: readonly Kind[],
-  ): Promise<boolean>;
+  /** Prolongs the sync marks of a namespace that is still the one of this birth mark. */
+  heartbeat(namespace: string, birth: string, ttlMs: number, kinds: readonly Kind[]): Promise<Beat>;
+  /**
+   * Forgets a namespace in which there is nothing: no object, and no key that is not in the queue yet. False,
+   * and nothing is done, when there is something, or when the birth mark is another one than `birth` ('':
+   * whichever it is).
+   */
+  leave(namespace: string, birth: string): Promise<boolean>;
   /** Takes the sync marks of a namespace off: functions read live from now on. */
   unmark(namespace: string): Promise<void>;
   /** Takes the birth mark off as well: nobody can prolong the sync marks without filling it anew. */
@@ -88,6 +96,7 @@ const applyChanges = loadScript('apply-changes');
 const news = loadScript('news');
 const settlePending = loadScript('settle-pending');
 const heartbeat = loadScript('heartbeat');
+const leave = loadScript('leave-namespace');
 
 /** `birth` makes the mark of a namespace that has none: any text that no other fill would make. */
 export function createViewWriter(
@@ -105,8 +114,7 @@ export function createViewWriter(
     settle: async (namespace, score, services) => {
       await runScript(redis, settlePending, [pendingKey(keys, namespace)], [score, ...services]);
     },
-    overdue: (namespace, olderThanMs) =>
-      readOverdue(redis, pendingKey(keys, namespace), olderThanMs),
+    overdue: (namespace, ms) => readOverdue(redis, pendingKey(keys, namespace), ms),
     news: async (namespace, kind, versions) => {
       const args = [
         viewBase(keys, namespace),
@@ -121,13 +129,18 @@ export function createViewWriter(
     open: (namespace) => openNamespace(redis, keys, namespace, birth()),
     heartbeat: async (namespace, mark, ttlMs, kinds) => {
       const args = [viewBase(keys, namespace), mark, ttlMs, ...kinds];
-      return (await runScript(redis, heartbeat, [birthKey(keys, namespace)], args)) === 1;
+      const found = await runScript(redis, heartbeat, [birthKey(keys, namespace)], args);
+      return BEATS[found as number] ?? 'lost';
     },
+    leave: (namespace, mark) => leaveNamespace(redis, keys, namespace, mark),
     unmark: (namespace) => forget(redis, markKeys(keys, namespace)),
     abandon: (namespace) =>
       forget(redis, [birthKey(keys, namespace), ...markKeys(keys, namespace)]),
   };
 }
+
+/** By the number that the script answers. */
+const BEATS: readonly Beat[] = ['lost', 'marked', 'left', 'left-in-use'];
 
 const MARKED: readonly Kind[] = ['service', 'workload', 'slice'];
 
@@ -150,6 +163,23 @@ async function openNamespace(
 
 async function forget(redis: RedisClient, keys: string[]): Promise<void> {
   await redis.del(keys);
+}
+
+async function leaveNamespace(
+  redis: RedisClient,
+  keys: ViewKeys,
+  namespace: string,
+  birth: string,
+): Promise<boolean> {
+  const key = birthKey(keys, namespace);
+  const args = [viewBase(keys, namespace), birth, LEFT_TTL_MS];
+  if ((await runScript(redis, leave, [key], args)) !== 1) return false;
+  const all = namespacesKey(keys);
+  await redis.srem(all, namespace);
+  // Of another hash tag, so no step of the script: somebody may have opened the namespace meanwhile. Who does
+  // so from here on adds it after this.
+  if ((await redis.exists(key)) === 1) await redis.sadd(all, namespace);
+  return true;
 }
 
 /** How the scripts call it. */

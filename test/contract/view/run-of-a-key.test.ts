@@ -242,9 +242,9 @@ describe('pending keys', () => {
 describe('marks', () => {
   it('are not prolonged once Redis lost the data of the namespace', async () => {
     const birth = await f.writer.open(NS);
-    expect(await f.writer.heartbeat(NS, birth, 10_000, ['service'])).toBe(true);
+    expect(await f.writer.heartbeat(NS, birth, 10_000, ['service'])).toBe('marked');
     await f.wipe();
-    expect(await f.writer.heartbeat(NS, birth, 10_000, ['service'])).toBe(false);
+    expect(await f.writer.heartbeat(NS, birth, 10_000, ['service'])).toBe('lost');
   });
 
   it('are shared by watchers: the second keeps the birth mark of the first', async () => {
@@ -257,7 +257,7 @@ describe('marks', () => {
     const reader = () => f.view.acquire({ namespace: NS, name: 'web' }, 'token', 1, true);
     expect(await reader()).toMatchObject({ world: { service: null } });
     await f.writer.abandon(NS);
-    expect(await f.writer.heartbeat(NS, birth, 10_000, ['service'])).toBe(false);
+    expect(await f.writer.heartbeat(NS, birth, 10_000, ['service'])).toBe('lost');
     await eventually(async () => expect(await reader()).toEqual({ held: true, world: null }));
   });
 });
