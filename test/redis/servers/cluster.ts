@@ -124,7 +124,7 @@ async function untilOk(servers: readonly RedisServer[]): Promise<void> {
 type SlotRange = readonly [from: number, to: number, master: readonly [host: string, port: number]];
 
 async function masterOf(servers: readonly RedisServer[], key: string): Promise<RedisServer> {
-  const living = servers.find(({ admin }) => admin.status === 'ready');
+  const living = servers.find(({ lives }) => lives);
   if (living === undefined) throw new Error('no node of the cluster lives');
   const slot = Number(await living.admin.cluster('KEYSLOT', key));
   const ranges = (await living.admin.call('CLUSTER', 'SLOTS')) as readonly SlotRange[];

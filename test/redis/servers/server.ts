@@ -30,6 +30,8 @@ export interface RedisServer {
   readonly port: number;
   /** An operator's connection. */
   readonly admin: Redis;
+  /** Whether it is there and answers: the connection to one that is frozen stays up. */
+  readonly lives: boolean;
   /** SIGKILL, as a crash; resolves once it is gone. */
   kill(): Promise<ChildExit>;
   /** SIGSTOP: its connections stay open, and nothing is answered. */
@@ -56,6 +58,11 @@ export async function startServer(options: ServerOptions): Promise<RedisServer> 
   const start = (): ReturnType<typeof spawnTied> =>
     spawnTied(PROGRAM, args, { keepsParentAlive: false });
   let child = start();
+  let frozen = false;
+  const freeze = (now: boolean): void => {
+    frozen = now;
+    child.signal(now ? 'SIGSTOP' : 'SIGCONT');
+  };
   const admin = new Redis({
     port,
     host: '127.0.0.1',
@@ -74,8 +81,11 @@ export async function startServer(options: ServerOptions): Promise<RedisServer> 
     port,
     admin,
     kill: () => child.stop(0),
-    freeze: () => void child.signal('SIGSTOP'),
-    thaw: () => void child.signal('SIGCONT'),
+    get lives() {
+      return !frozen && admin.status === 'ready';
+    },
+    freeze: () => freeze(true),
+    thaw: () => freeze(false),
     restart: async () => {
       child = start();
       await untilUp(admin);
