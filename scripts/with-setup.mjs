@@ -6,6 +6,7 @@ import { ensureControlPlane } from './setup/control-plane.mjs';
 import { ensureDependencies, ensureTetherLink } from './setup/dependencies.mjs';
 import { ensureDocker } from './setup/docker.mjs';
 import { ensureHelm } from './setup/helm.mjs';
+import { ensureParity } from './setup/parity.mjs';
 import { ensureRedis } from './setup/redis.mjs';
 import { runTarget } from './setup/run.mjs';
 import { SetupError } from './setup/say.mjs';
@@ -18,7 +19,7 @@ const EVERYTHING = ['redis', 'controlPlane', 'bundle'];
 const TARGETS = {
   demo: { needs: EVERYTHING, args: ['demo/demo.ts'] },
   test: {
-    needs: [...EVERYTHING, 'helm'],
+    needs: [...EVERYTHING, 'helm', 'parity'],
     args: [...JEST, 'node_modules/jest/bin/jest.js'],
   },
   'test:compose': { needs: ['docker', 'controlPlane'], args: ['test/compose/run.ts'] },
@@ -31,7 +32,7 @@ const TARGETS = {
   format: { needs: [], args: ['node_modules/prettier/bin/prettier.cjs', '--write', '.'] },
   build: { needs: [], args: ['scripts/build.mjs'] },
   dashboard: { needs: [], args: ['infra/dashboard/build.ts'] },
-  setup: { needs: [...EVERYTHING, 'helm'], args: undefined },
+  setup: { needs: [...EVERYTHING, 'helm', 'parity'], args: undefined },
 };
 
 const NEEDS = {
@@ -40,6 +41,7 @@ const NEEDS = {
   bundle: ensureBundle,
   docker: ensureDocker,
   helm: ensureHelm,
+  parity: ensureParity,
 };
 
 async function main([name, ...args]) {

@@ -18,9 +18,14 @@ export interface UpstreamOutcome {
 const GO = 'go';
 const SOURCES = import.meta.dirname;
 
+/** Whether these sources were built already. */
+export function upstreamIsBuilt(): boolean {
+  return existsSync(join(cacheFolder(), sourceHash(), 'parity'));
+}
+
 /**
- * The program that runs upstream's reconciler; built by the first run of these sources, then taken
- * from the user's cache.
+ * The program that runs upstream's reconciler; built by the set-up or by the first run of these sources,
+ * then taken from the user's cache.
  *
  * @throws Error with a sentence that says what to do when there is no Go, or when the build fails.
  */
