@@ -10,6 +10,7 @@ import type { WorkQueue } from '../platform/redis/queue/work-queue.ts';
 import { resourceOf } from '../platform/kube/resource-path.ts';
 import type { History, IdentityStore } from '../platform/redis/view/identity.ts';
 import type { ViewWriter } from '../platform/redis/view/view-writer.ts';
+import { sleep } from '../platform/process/sleep.ts';
 import { ADOPTION_DELAY_MS, AdoptionPath } from './adoption-path.ts';
 import { Comeback } from './comeback.ts';
 import { Dispatcher } from './dispatcher.ts';
@@ -23,7 +24,7 @@ import {
 } from './reflector.ts';
 import { NewHistory } from './new-history.ts';
 import { Rebuild } from './rebuild.ts';
-import { createSweeper, type Sweeper } from './sweeper.ts';
+import { createSweeper, sweepEach, type Sweeper } from './sweeper.ts';
 import { HEARTBEAT, KINDS, ViewKeeper } from './view-keeper.ts';
 
 /**
@@ -31,8 +32,6 @@ import { HEARTBEAT, KINDS, ViewKeeper } from './view-keeper.ts';
  * may hold a hundred endpoints and more.
  */
 const PAGE_SIZES: Readonly<Record<Kind, number>> = { service: 2_000, workload: 4_000, slice: 500 };
-/** Namespaces at a time: workers take the first keys while the last are still being enqueued. */
-const SWEEPS_AT_A_TIME = 2;
 
 export interface LocalWatcherDeps {
   readonly client: KubeClient;
@@ -177,7 +176,9 @@ export class LocalWatcher {
   #prepareNewHistory(): NewHistory {
     return new NewHistory({
       ...this.#deps,
+      sleep,
       hold: () => this.#hold(),
+      goOn: () => this.#inBackground('enqueuing what is dirty', this.#open()),
       trustedMs: HEARTBEAT.everyMs + HEARTBEAT.ttlMs,
       keys: () => this.keys(),
       onError: (error) => this.#tell('looking at every Service once more', error),
@@ -229,7 +230,8 @@ export class LocalWatcher {
     if (state === 'moved' || state === 'lost') this.#listAgain(state, kind);
     if (state === 'opened') {
       this.#newHistory.opened();
-      await this.#open();
+      // Not awaited: with thousands of namespaces the watch of this kind would begin too late.
+      this.#inBackground('enqueuing what is dirty', this.#open());
     }
     // Not awaited: no list need wait for it.
     this.#inBackground('forgetting empty namespaces', this.#keeper.leaveEmpty());
@@ -255,13 +257,13 @@ export class LocalWatcher {
   /** The view has just come in sync: hands on what was dirtied before. */
   async #open(): Promise<void> {
     this.#dispatcher.openGate();
-    const namespaces = await this.#keeper.namespaces();
-    const left = namespaces.values();
-    const sweepOn = async (): Promise<void> => {
-      for (const namespace of left) await this.#dispatcher.sweep(namespace, 0);
-    };
-    await Promise.all(Array.from({ length: SWEEPS_AT_A_TIME }, sweepOn));
-    this.#opened.resolve(undefined);
+    try {
+      const namespaces = await this.#keeper.namespaces();
+      await sweepEach(namespaces, (namespace) => this.#dispatcher.sweep(namespace, 0));
+    } finally {
+      // What failed stays pending, for the sweeper.
+      this.#opened.resolve(undefined);
+    }
   }
 
   /** All kinds are watched again, or as many as come back: the view is marked before it is used. */
@@ -269,7 +271,7 @@ export class LocalWatcher {
     try {
       await this.#markOn();
     } finally {
-      if (!this.#newHistory.filling) await this.#open();
+      if (!this.#newHistory.holds) await this.#open();
     }
   }
 

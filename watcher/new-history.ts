@@ -1,10 +1,12 @@
-import { setTimeout as delay } from 'node:timers/promises';
+import { backoffMs } from '../core/backoff.ts';
 import type { ObjectKey } from '../core/object-key.ts';
 import type { WorkQueue } from '../platform/redis/queue/work-queue.ts';
 
 export interface NewHistoryDeps {
   /** Keeps the keys that become dirty pending, and forgets what was seen of the history that is over. */
   readonly hold: () => void;
+  /** Enqueues what is pending, and what becomes dirty from now on. */
+  readonly goOn: () => void;
   /** Milliseconds from when the new view is in sync until nobody can trust the former one any more. */
   readonly trustedMs: number;
   /** All Services of the view. */
@@ -12,8 +14,14 @@ export interface NewHistoryDeps {
   readonly queue: Pick<WorkQueue, 'addResync'>;
   /** Milliseconds since 1970. */
   readonly now: () => number;
+  readonly random: () => number;
+  /** Resolves after so many ms, or as soon as the signal aborts. */
+  readonly sleep: (ms: number, signal: AbortSignal) => Promise<void>;
   readonly onError: (error: unknown) => void;
 }
+
+const LONGEST_HOLD_MS = 10_000;
+const RETRY = { baseMs: 1_000, capMs: 30_000 } as const;
 
 /**
  * Takes a watcher from one view to the next when the history of the API server went back. Until the new
@@ -23,45 +31,70 @@ export interface NewHistoryDeps {
  * The former view loses its marks at once. But another watcher may have prolonged them in between, one
  * that hangs or one of an earlier release: so every Service is looked at once more after these have run
  * out for certain.
+ *
+ * A kind that cannot be listed for long must not keep the others: after ten seconds keys are enqueued all
+ * the same. The former view has no marks by then, so their functions read live.
  */
 export class NewHistory {
   readonly #deps: NewHistoryDeps;
   readonly #stop = new AbortController();
   #filling = false;
+  #holding: NodeJS.Timeout | undefined;
 
   constructor(deps: NewHistoryDeps) {
     this.#deps = deps;
   }
 
-  /** Whether a new view is being filled: what is dirty waits for its end. */
-  get filling(): boolean {
-    return this.#filling;
+  /** Whether a new view is being filled, and what is dirty waits for that. */
+  get holds(): boolean {
+    return this.#holding !== undefined;
   }
 
   /** Another view is filled from now on. */
   begin(): void {
     this.#filling = true;
     this.#deps.hold();
+    clearTimeout(this.#holding);
+    this.#holding = setTimeout(() => {
+      this.#holding = undefined;
+      this.#deps.goOn();
+    }, LONGEST_HOLD_MS);
   }
 
   /** The view is in sync. */
   opened(): void {
     if (!this.#filling) return;
     this.#filling = false;
+    this.#letGo();
     this.#onceMore().catch((error: unknown) => {
       if (!this.#stop.signal.aborted) this.#deps.onError(error);
     });
   }
 
   stop(): void {
+    this.#letGo();
     this.#stop.abort();
   }
 
+  #letGo(): void {
+    clearTimeout(this.#holding);
+    this.#holding = undefined;
+  }
+
   async #onceMore(): Promise<void> {
-    const { keys, now, queue, trustedMs } = this.#deps;
-    await delay(trustedMs, undefined, { signal: this.#stop.signal });
+    const { keys, now, onError, queue, random, sleep, trustedMs } = this.#deps;
+    const { signal } = this.#stop;
+    await sleep(trustedMs, signal);
     const at = now();
     const reason = 'the history of the API server went back';
-    await queue.addResync((await keys()).map((key) => ({ key, reason, at })));
+    for (let failures = 1; !signal.aborted; failures++) {
+      try {
+        return await queue.addResync((await keys()).map((key) => ({ key, reason, at })));
+      } catch (error) {
+        // Redis is away for a moment; nothing else would bring these keys back before the next resync.
+        onError(error);
+        await sleep(backoffMs(failures, RETRY, random), signal);
+      }
+    }
   }
 }

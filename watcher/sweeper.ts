@@ -4,6 +4,29 @@ import type { Logger } from '../core/logger.ts';
 /** Milliseconds. `grace`: how long whoever dirtied a key has for its own queue add. */
 const SWEEP = { grace: 250, everything: 10_000 } as const;
 
+/** Workers take the first keys while the last are still being enqueued. */
+const NAMESPACES_AT_A_TIME = 2;
+
+/**
+ * Sweeps each namespace, a few at a time. One that fails is left to the next look at everything.
+ *
+ * @throws the first failure, once all were tried.
+ */
+export async function sweepEach(
+  namespaces: readonly string[],
+  sweep: (namespace: string) => Promise<unknown>,
+): Promise<void> {
+  const left = namespaces.values();
+  const failures: unknown[] = [];
+  const sweepOn = async (): Promise<void> => {
+    for (const namespace of left) {
+      await sweep(namespace).catch((error: unknown) => failures.push(error));
+    }
+  };
+  await Promise.all(Array.from({ length: NAMESPACES_AT_A_TIME }, sweepOn));
+  if (failures.length > 0) throw failures[0];
+}
+
 export interface Sweeper {
   /** Looks at a namespace's pending keys once their grace is over. */
   later(namespace: string): void;

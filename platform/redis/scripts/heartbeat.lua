@@ -7,7 +7,7 @@
 local base, expected = ARGV[1], ARGV[2]
 local born = redis.call('GET', KEYS[1])
 if born ~= expected then
-  if redis.call('GET', base .. 'left') ~= expected then return 0 end
+  if redis.call('SISMEMBER', base .. 'left', expected) == 0 then return 0 end
   return (born or holds_anything(base)) and 3 or 2
 end
 for at = 4, #ARGV do

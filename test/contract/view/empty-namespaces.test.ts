@@ -52,6 +52,16 @@ async function lastingKeys(): Promise<string[]> {
 }
 
 describe('an empty namespace that is left', () => {
+  test('is known as left to all who filled it, however often it was left', async () => {
+    await useAndEmpty();
+    expect(await f.writer.leave(NS, birth)).toBe(true);
+    const later = await f.writer.open(NS);
+    expect(await f.writer.leave(NS, later)).toBe(true);
+    expect(await beat(birth)).toBe('left');
+    expect(await beat(later)).toBe('left');
+    expect(await beat('of nobody')).toBe('lost');
+  });
+
   test('leaves nothing in Redis but what runs out by itself', async () => {
     await useAndEmpty();
     expect((await lastingKeys()).toSorted()).toEqual(['born', 'log']);

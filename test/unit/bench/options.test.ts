@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import { LINKED_SCENARIOS, parseOptions, UsageError } from '../../../bench/options.ts';
 import { casesFor } from '../../../bench/scenarios/growth.ts';
 
-const LOCAL: string[] = ['ceiling', 'cold', 'churn', 'one-service', 'resync', 'death'];
+const LOCAL: string[] = ['ceiling', 'cold', 'churn', 'one-service', 'resync', 'apart', 'death'];
 
 describe('the command line', () => {
   it('runs all but growth, three times, unless told otherwise', () => {
