@@ -1,5 +1,11 @@
 import { backoffMs, KEY_BACKOFF } from '../core/backoff.ts';
-import { LockLostError, RunEndedError, TetherError, UnreachableError } from '../core/errors.ts';
+import {
+  ApiError,
+  LockLostError,
+  RunEndedError,
+  TetherError,
+  UnreachableError,
+} from '../core/errors.ts';
 import { formatKey, type ObjectKey } from '../core/object-key.ts';
 import type { LeftOut, Outcome, ReconcileResult } from '../core/outcome.ts';
 import type { ServiceRecord, SliceRecord } from '../core/records.ts';
@@ -106,6 +112,7 @@ async function finish(
   if (outcome.kind === 'retry' && outcome.error instanceof LockLostError) deps.report.lockLost(key);
   let failures = 1;
   try {
+    if (run.unsure) await deps.view.doubt(key);
     const finished = await lease.finish(verdictOf(outcome), run.written, run.deleted);
     failures = finished.failures;
     if (outcome.kind === 'done') return { ...outcome, failuresBefore: finished.failuresBefore };
@@ -122,6 +129,13 @@ function verdictOf(outcome: Outcome): Verdict {
   return outcome.kind === 'retry' && outcome.failure ? 'failed' : 'neutral';
 }
 
+/** 504 is the API server's word for not knowing either. */
+function gotNoAnswer(problem: WriteProblem): boolean {
+  if (problem.kind !== 'failed') return false;
+  const { error } = problem;
+  return error instanceof UnreachableError || (error instanceof ApiError && error.status === 504);
+}
+
 type Ending = WriteProblem & { readonly error: LockLostError | RunEndedError };
 
 function isTheEnd(problem: WriteProblem): problem is Ending {
@@ -135,6 +149,8 @@ function isTheEnd(problem: WriteProblem): problem is Ending {
 class Run {
   readonly written: SliceRecord[] = [];
   readonly deleted: SliceRecord[] = [];
+  /** A write may have been made or not. */
+  unsure = false;
   readonly #key: ObjectKey;
   readonly #deps: ReconcileDeps;
   readonly #lease: Lease;
@@ -254,6 +270,7 @@ class Run {
       api: this.#deps.api,
       lease: this.#lease,
     });
+    this.unsure ||= result.problems.some(gotNoAnswer);
     this.written.push(...result.written);
     this.deleted.push(...result.deleted);
     this.#counts.created += result.counts.created;

@@ -302,7 +302,7 @@ describe('failures are counted per key (queue 4, report 98)', () => {
     const away = (): Promise<never> => Promise.reject(new Error('Connection is closed.'));
     rig.deps = {
       ...rig.deps,
-      view: { acquire: away, renew: away, finish: away, presence: away },
+      view: { acquire: away, renew: away, finish: away, doubt: away, presence: away },
     };
     expect(await rig.run('web')).toMatchObject({ kind: 'retry' });
     expect(rig.api.calls).toEqual([]);
@@ -317,6 +317,7 @@ describe('failures are counted per key (queue 4, report 98)', () => {
       view: {
         renew: away,
         finish: away,
+        doubt: away,
         presence: away,
         acquire: (...args) => {
           rig.skew += 300;

@@ -6,7 +6,7 @@
 -- ARGV     token, lock TTL (ms), base, service name, 'read' or 'lock',
 --          and of what the reader has: version of the Service, last entry of the log ('' if nothing)
 -- Returns  { 0, ms left }                    the lock is held elsewhere
---          { 1, 0 }                          held; not read, or the view is not in sync
+--          { 1, 0 }                          held; not read, the view is not in sync, or in doubt of this key
 --          { 1, 1, service or '', UID of the one that is known to be deleted or '', { slices },
 --            { workloads }, last entry or '' }
 --          { 1, 2, last entry, { slices }, { names of slices gone }, { workloads }, { names gone } }
@@ -17,7 +17,9 @@ if not redis.call('SET', KEYS[1], token, 'NX', 'PX', ttl) then
   return { 0, redis.call('PTTL', KEYS[1]) }
 end
 if ARGV[5] ~= 'read' then return { 1, 0 } end
-if redis.call('EXISTS', base .. 'm:service', base .. 'm:workload', base .. 'm:slice') < 3 then
+if redis.call('EXISTS', base .. 'm:service', base .. 'm:workload', base .. 'm:slice') < 3
+  or redis.call('EXISTS', base .. 'doubt:' .. service) == 1
+then
   return { 1, 0 }
 end
 

@@ -59,6 +59,11 @@ export interface ServiceView {
     written: readonly SliceRecord[],
     deleted: readonly SliceRecord[],
   ): Promise<Finished>;
+  /**
+   * A write got no answer: it may have been made, and the view does not show it before its echo comes. Who
+   * takes the key within the next two seconds reads live. To be called while the lock is held.
+   */
+  doubt(key: ObjectKey): Promise<void>;
   /** Whether the view knows that these objects are gone, or merely does not know them. */
   presence(
     namespace: string,
@@ -74,6 +79,8 @@ const whyAbsent = loadScript('why-absent');
 /** Decoded records are remembered by their text: most of what is read was read before. */
 const workloadOf = memoize(decodeWorkload, 20_000);
 const sliceOf = memoize(decodeSlice, 2_000);
+/** Echoes are judged 150 ms after they came; the rest is for a watch that is slow or comes back, ms. */
+const DOUBT_MS = 2_000;
 /** Workloads of large Services that a process remembers from run to run. */
 const MEMORY_LIMIT = 50_000;
 
@@ -116,12 +123,17 @@ export function createServiceView({ redis, prefix, identity }: ServiceViewOption
       const [held, failuresBefore, failures] = reply as [number, number, number];
       return { held: held === 1, failuresBefore, failures };
     },
+    doubt: (key) => noteDoubt(redis, `${base(key.namespace)}doubt:${key.name}`),
     presence: async (namespace, objects) => {
       const carrier = pendingKey({ prefix, identity: identity() }, namespace);
       const args = [base(namespace), ...objects.flatMap((o) => [o.kind, o.name, o.uid])];
       return (await runScript(redis, whyAbsent, [carrier], args)) as Presence[];
     },
   };
+}
+
+async function noteDoubt(redis: RedisClient, at: string): Promise<void> {
+  await redis.set(at, '1', 'PX', DOUBT_MS);
 }
 
 type Reply =
