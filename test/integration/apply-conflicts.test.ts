@@ -166,6 +166,7 @@ describe('the name of a create is taken (409 AlreadyExists)', () => {
     expect(await slicesOf(rig.ns, 'web')).toHaveLength(1);
     rig.api.after = () => undefined;
     rig.api.forget();
+    await rig.forgetDoubt('web');
     // The view knows of no slice: the same create again.
     expect(await rig.run('web')).toMatchObject({ kind: 'done', failuresBefore: 1 });
     expect(rig.api.writes()).toHaveLength(1);

@@ -79,6 +79,8 @@ export interface ReconcileRig {
   stealLock(name: string): Promise<void>;
   /** The last step of the key's backoff is over, as before a retry that nobody brought forward. */
   stepPasses(name: string): Promise<void>;
+  /** Nobody knows any more that a write got no answer, as after a crash. */
+  forgetDoubt(name: string): Promise<void>;
   /** Takes a record out of the view behind everybody's back. */
   punchHole(kind: Kind, name: string): Promise<void>;
   /** The slice's record in the view, if it has one. */
@@ -104,6 +106,9 @@ export function reconcileRig(): ReconcileRig {
   };
   rig.stepPasses = async (name) => {
     await rig.redis.hset(failuresKey(rig.prefix, rig.ns), `${name} raised`, 1);
+  };
+  rig.forgetDoubt = async (name) => {
+    await rig.redis.del(`${viewBase(keysOf(), rig.ns)}doubt:${name}`);
   };
   rig.punchHole = async (kind, name) => {
     await rig.redis.hdel(`${viewBase(keysOf(), rig.ns)}${kind}`, name);
