@@ -23,6 +23,10 @@ const LONGEST_MS = 10_000;
  * happened meanwhile are held until every kind is watched and the view is marked: a worker that finds
  * no marks reads live, and a burst of keys would then be two lists each, of a server that has just
  * come back. The start of a watcher is no other matter.
+ *
+ * A kind that must be listed anew after a failure holds keys back however short the outage was: what it
+ * missed comes at once, and a plan from workloads of now and a Service of a while ago could take an
+ * endpoint away that neither time wants gone.
  */
 export class Comeback {
   readonly #deps: ComebackDeps;
@@ -47,7 +51,8 @@ export class Comeback {
     if (to === 'retrying') this.#brokenSince ??= now;
     const arrives = to === 'listing' || to === 'watching';
     if (!arrives || this.#held !== null || this.#brokenSince === null) return;
-    if (now - this.#brokenSince <= this.#deps.marksLastMs) return;
+    const outlasted = now - this.#brokenSince > this.#deps.marksLastMs;
+    if (!outlasted && to !== 'listing') return;
     this.#deps.hold();
     this.#held = { since: now, timer: setTimeout(() => this.#look(), TOGETHER_MS) };
   }

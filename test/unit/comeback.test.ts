@@ -52,6 +52,18 @@ describe('a watcher that comes back', () => {
     expect(did).toEqual(['hold', 'go on']);
   });
 
+  it('holds the keys that a list brings until all kinds are back, however short the outage', () => {
+    turns('retrying', 'services', 'workloads', 'slices');
+    now += 100;
+    turns('listing', 'workloads');
+    expect(did).toEqual(['hold']);
+    turns('watching', 'workloads', 'slices');
+    expect(did).toEqual(['hold']);
+    turns('listing', 'services');
+    turns('watching', 'services');
+    expect(did).toEqual(['hold', 'go on']);
+  });
+
   it('holds them before the first page of a list is taken', () => {
     turns('retrying', 'services', 'workloads', 'slices');
     now += 10_001;
