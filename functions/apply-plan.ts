@@ -8,6 +8,7 @@ import {
 import type { ObjectKey } from '../core/object-key.ts';
 import type { ServiceRecord, SliceRecord } from '../core/records.ts';
 import type { EndpointApi } from '../platform/kube/endpoint-api.ts';
+import { inParallel } from '../platform/process/in-parallel.ts';
 import type { Lease } from './lease.ts';
 import type { PlannedWrite, SlicePlan } from './plan/types.ts';
 import { sliceBody } from './slice-body.ts';
@@ -167,16 +168,4 @@ function describeForbidden(error: ApiError): string {
   }
   if (!LACKS_RIGHT.test(message)) return what;
   return `${what}; grant the worker's role that verb on endpointslices`;
-}
-
-async function inParallel<T>(
-  items: readonly T[],
-  limit: number,
-  run: (item: T) => Promise<void>,
-): Promise<void> {
-  const queue = items.values();
-  const lane = async (): Promise<void> => {
-    for (const item of queue) await run(item);
-  };
-  await Promise.all(Array.from({ length: Math.min(limit, items.length) }, lane));
 }

@@ -10,7 +10,6 @@ import type { WorkQueue } from '../platform/redis/queue/work-queue.ts';
 import { resourceOf } from '../platform/kube/resource-path.ts';
 import type { History, IdentityStore } from '../platform/redis/view/identity.ts';
 import type { ViewWriter } from '../platform/redis/view/view-writer.ts';
-import { sleep } from '../platform/process/sleep.ts';
 import { ADOPTION_DELAY_MS, AdoptionPath } from './adoption-path.ts';
 import { Comeback } from './comeback.ts';
 import { Dispatcher } from './dispatcher.ts';
@@ -176,12 +175,10 @@ export class LocalWatcher {
   #prepareNewHistory(): NewHistory {
     return new NewHistory({
       ...this.#deps,
-      sleep,
       hold: () => this.#hold(),
       goOn: () => this.#inBackground('enqueuing what is dirty', this.#open()),
       trustedMs: HEARTBEAT.everyMs + HEARTBEAT.ttlMs,
       keys: () => this.keys(),
-      onError: (error) => this.#tell('looking at every Service once more', error),
     });
   }
 
@@ -302,11 +299,9 @@ export class LocalWatcher {
   }
 
   #inBackground(what: string, work: Promise<unknown>): void {
-    work.catch((error: unknown) => this.#tell(what, error));
-  }
-
-  #tell(what: string, error: unknown): void {
-    if (this.#stopped) return;
-    this.#deps.log.warn({ error: describeError(error) }, `${what} failed`);
+    work.catch((error: unknown) => {
+      if (this.#stopped) return;
+      this.#deps.log.warn({ error: describeError(error) }, `${what} failed`);
+    });
   }
 }

@@ -1,5 +1,7 @@
-import { backoffMs } from '../core/backoff.ts';
+import type { Logger } from '../core/logger.ts';
 import type { ObjectKey } from '../core/object-key.ts';
+import { persistently } from '../platform/process/persistently.ts';
+import { sleep } from '../platform/process/sleep.ts';
 import type { WorkQueue } from '../platform/redis/queue/work-queue.ts';
 
 export interface NewHistoryDeps {
@@ -14,14 +16,10 @@ export interface NewHistoryDeps {
   readonly queue: Pick<WorkQueue, 'addResync'>;
   /** Milliseconds since 1970. */
   readonly now: () => number;
-  readonly random: () => number;
-  /** Resolves after so many ms, or as soon as the signal aborts. */
-  readonly sleep: (ms: number, signal: AbortSignal) => Promise<void>;
-  readonly onError: (error: unknown) => void;
+  readonly log: Logger;
 }
 
 const LONGEST_HOLD_MS = 10_000;
-const RETRY = { baseMs: 1_000, capMs: 30_000 } as const;
 
 /**
  * Takes a watcher from one view to the next when the history of the API server went back. Until the new
@@ -66,9 +64,7 @@ export class NewHistory {
     if (!this.#filling) return;
     this.#filling = false;
     this.#letGo();
-    this.#onceMore().catch((error: unknown) => {
-      if (!this.#stop.signal.aborted) this.#deps.onError(error);
-    });
+    void this.#onceMore();
   }
 
   stop(): void {
@@ -81,20 +77,15 @@ export class NewHistory {
     this.#holding = undefined;
   }
 
+  /** Nothing else would bring these keys back before the next resync: Redis may be away for a moment. */
   async #onceMore(): Promise<void> {
-    const { keys, now, onError, queue, random, sleep, trustedMs } = this.#deps;
+    const { keys, log, now, queue, trustedMs } = this.#deps;
     const { signal } = this.#stop;
     await sleep(trustedMs, signal);
     const at = now();
     const reason = 'the history of the API server went back';
-    for (let failures = 1; !signal.aborted; failures++) {
-      try {
-        return await queue.addResync((await keys()).map((key) => ({ key, reason, at })));
-      } catch (error) {
-        // Redis is away for a moment; nothing else would bring these keys back before the next resync.
-        onError(error);
-        await sleep(backoffMs(failures, RETRY, random), signal);
-      }
-    }
+    await persistently({ log, signal }, 'looking at every Service once more', async () =>
+      queue.addResync((await keys()).map((key) => ({ key, reason, at }))),
+    );
   }
 }

@@ -1,5 +1,6 @@
 import { describeError } from '../core/errors.ts';
 import type { Logger } from '../core/logger.ts';
+import { inParallel } from '../platform/process/in-parallel.ts';
 
 /** Milliseconds. `grace`: how long whoever dirtied a key has for its own queue add. */
 const SWEEP = { grace: 250, everything: 10_000 } as const;
@@ -16,14 +17,10 @@ export async function sweepEach(
   namespaces: readonly string[],
   sweep: (namespace: string) => Promise<unknown>,
 ): Promise<void> {
-  const left = namespaces.values();
   const failures: unknown[] = [];
-  const sweepOn = async (): Promise<void> => {
-    for (const namespace of left) {
-      await sweep(namespace).catch((error: unknown) => failures.push(error));
-    }
-  };
-  await Promise.all(Array.from({ length: NAMESPACES_AT_A_TIME }, sweepOn));
+  await inParallel(namespaces, NAMESPACES_AT_A_TIME, async (namespace) => {
+    await sweep(namespace).catch((error: unknown) => failures.push(error));
+  });
   if (failures.length > 0) throw failures[0];
 }
 

@@ -3,6 +3,7 @@ import { describeError, isNotFound } from '../../core/errors.ts';
 import { managedBySelector } from '../../core/managers.ts';
 import { PATHS } from '../../platform/kube/endpoint-api.ts';
 import type { KubeClient } from '../../platform/kube/client.ts';
+import { inParallel } from '../../platform/process/in-parallel.ts';
 
 /** An EndpointSlice of ours, as far as removing it needs. */
 export interface OwnSlice {
@@ -55,19 +56,15 @@ export async function removeSlices(
 ): Promise<Removal> {
   const removed: OwnSlice[] = [];
   const failures: string[] = [];
-  const queue = slices.values();
-  const lane = async (): Promise<void> => {
-    for (const slice of queue) {
+  await inParallel(slices, PARALLEL, async (slice) => {
+    signal.throwIfAborted();
+    try {
+      if (await removeOne(client, slice, signal)) removed.push(slice);
+    } catch (error) {
       signal.throwIfAborted();
-      try {
-        if (await removeOne(client, slice, signal)) removed.push(slice);
-      } catch (error) {
-        signal.throwIfAborted();
-        failures.push(describeError(error));
-      }
+      failures.push(describeError(error));
     }
-  };
-  await Promise.all(Array.from({ length: PARALLEL }, lane));
+  });
   return { removed, failures: failures.sort() };
 }
 

@@ -11,7 +11,7 @@ import { createStuckKeys } from '../../platform/redis/stuck.ts';
 import { createIdentitySource } from '../../platform/redis/view/identity-source.ts';
 import { createServiceView } from '../../platform/redis/view/service-view.ts';
 import { createMetrics } from '../../platform/telemetry/metrics.ts';
-import { TEST_MANAGER } from './run.ts';
+import { PLAN_OPTIONS } from './plan-options.ts';
 
 export interface WorkerRigOptions {
   readonly client: KubeClient;
@@ -40,7 +40,7 @@ export async function startWorker(options: WorkerRigOptions): Promise<InProcessW
   const reconcile = {
     view: createServiceView({ redis, prefix, identity: identity.current }),
     api: createEndpointApi(client),
-    plan: PLAN,
+    plan: PLAN_OPTIONS,
     report: { ...report, viewMissed: () => identity.refresh() },
     clock: { now: () => new Date(), monotonicMs },
     random: Math.random,
@@ -59,13 +59,3 @@ export async function startWorker(options: WorkerRigOptions): Promise<InProcessW
     },
   };
 }
-
-const PLAN = {
-  manager: TEST_MANAGER,
-  adopt: [],
-  maxEndpointsPerSlice: 100,
-  workloadsWithoutStatus: 'not-ready',
-  undeclaredPorts: 'refuse',
-  workloadCidrsAllow: [],
-  workloadCidrsDeny: [],
-} as const;

@@ -29,6 +29,7 @@ import { createMetrics } from '../../platform/telemetry/metrics.ts';
 import { upsertOf, vanishedAt } from '../../watcher/change-of.ts';
 import { freshNamespace } from './namespaces.ts';
 import { deleteInstall, openRedis } from './redis.ts';
+import { PLAN_OPTIONS } from './plan-options.ts';
 import { fromRun, TEST_MANAGER } from './run.ts';
 
 /** A request that a run makes of the API server. */
@@ -150,15 +151,7 @@ function depsOf(rig: ReconcileRig): ReconcileDeps {
   return {
     view: createServiceView({ redis: rig.redis, prefix: rig.prefix, identity: () => IDENTITY }),
     api: rig.api,
-    plan: {
-      manager: TEST_MANAGER,
-      adopt: [],
-      maxEndpointsPerSlice: 100,
-      workloadsWithoutStatus: 'not-ready',
-      undeclaredPorts: 'refuse',
-      workloadCidrsAllow: [],
-      workloadCidrsDeny: [],
-    },
+    plan: PLAN_OPTIONS,
     report: reportOf(rig),
     clock: { now: () => new Date(), monotonicMs: () => performance.now() + rig.skew },
     random: () => 1,

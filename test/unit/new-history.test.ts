@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, describe, expect, jest, test } from '@jest/globals';
+import { silentLogger } from '../../core/logger.ts';
 import { NewHistory } from '../../watcher/new-history.ts';
 
 /** A view that is being filled, as its watcher sees it. */
@@ -23,9 +24,7 @@ beforeEach(() => {
       },
     },
     now: () => 0,
-    random: () => 0.5,
-    sleep: (ms) => new Promise((resolve) => void setTimeout(resolve, ms)),
-    onError: () => said.push('error'),
+    log: { ...silentLogger, warn: () => void said.push('error') },
   });
 });
 afterEach(() => {

@@ -1,7 +1,7 @@
 import { backoffMs } from '../../core/backoff.ts';
 import { describeError } from '../../core/errors.ts';
-import { sleep } from '../../platform/process/sleep.ts';
-import type { Runtime } from './runtime.ts';
+import type { Logger } from '../../core/logger.ts';
+import { sleep } from './sleep.ts';
 
 const AGAIN = { baseMs: 200, capMs: 5_000 } as const;
 
@@ -10,7 +10,7 @@ const AGAIN = { baseMs: 200, capMs: 5_000 } as const;
  * tried again, less and less often, until it is done or the process stops.
  */
 export async function persistently(
-  { log, signal }: Pick<Runtime, 'log' | 'signal'>,
+  { log, signal }: { readonly log: Logger; readonly signal: AbortSignal },
   what: string,
   work: () => Promise<unknown>,
 ): Promise<void> {
