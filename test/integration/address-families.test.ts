@@ -9,6 +9,7 @@ import {
   exists,
   generationOf,
   mergePatch,
+  readySlicesOf,
   remove,
   servicePath,
   slicesOf,
@@ -38,7 +39,7 @@ const ready = (ips: readonly string[]): string[] => ips.map((ip) => `${ip} 8080 
 
 /** `FAMILY ADDRESS[,ADDRESS]` of each endpoint, those of IPv4 first. */
 async function addressed(service = 'web'): Promise<string[]> {
-  const slices = await slicesOf(rig.ns, service);
+  const slices = await readySlicesOf(rig.ns, service);
   return slices
     .flatMap(({ addressType, endpoints }) =>
       (endpoints ?? []).map(({ addresses }) => `${addressType} ${addresses?.join()}`),

@@ -7,6 +7,7 @@ import {
   endpointsOf,
   generationOf,
   mergePatch,
+  readySlicesOf,
   remove,
   slicesOf,
   workloadPath,
@@ -27,7 +28,7 @@ const ready = (...ips: string[]): string[] => ips.map((ip) => `${ip} 8080 ready`
 
 /** Addresses with the workload that each belongs to, sorted. */
 async function owners(namespace: string): Promise<string[]> {
-  const slices = await slicesOf(namespace, 'web');
+  const slices = await readySlicesOf(namespace, 'web');
   return slices
     .flatMap(({ ports, endpoints }) =>
       (endpoints ?? []).map(

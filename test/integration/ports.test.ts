@@ -6,6 +6,7 @@ import {
   createWorkload,
   generationOf,
   mergePatch,
+  readySlicesOf,
   servicePath,
   slicesOf,
   workloadPath,
@@ -34,7 +35,7 @@ const relisten = (name: string, ...ports: object[]): Promise<unknown> =>
 
 /** `ADDRESS NAME:NUMBER/PROTOCOL[/APP] …` of each endpoint, sorted: what a proxy would dial. */
 async function offered(): Promise<string[]> {
-  const slices = await slicesOf(rig.ns, 'web');
+  const slices = await readySlicesOf(rig.ns, 'web');
   const lines = slices.flatMap(({ ports, endpoints }) => {
     const each = (ports ?? []).map(({ name, port, protocol, appProtocol }) =>
       [`${name}:${port}`, protocol, ...(appProtocol ? [appProtocol] : [])].join('/'),

@@ -93,6 +93,22 @@ export async function slicesOf(
   return list.items.toSorted((a, b) => nameOf(a).localeCompare(nameOf(b)));
 }
 
+/**
+ * `slicesOf` a Service whose workloads are all ready, once the slices say so.
+ * `createWorkload` makes a workload ready by a second request: who looks at the slices between
+ * the two takes the middle of it for the state before a change.
+ * @throws Error while an endpoint is not ready: for `eventually`.
+ */
+export async function readySlicesOf(
+  namespace: string,
+  service: string,
+): Promise<ApiEndpointSlice[]> {
+  const slices = await slicesOf(namespace, service);
+  const late = slices.flatMap(({ endpoints }) => endpoints ?? []).find((e) => !e.conditions?.ready);
+  if (late) throw new Error(`${namespace}/${service}: ${late.addresses?.join()} is not ready`);
+  return slices;
+}
+
 export function slicesPath(namespace: string, name = ''): string {
   const path = `/apis/discovery.k8s.io/v1/namespaces/${namespace}/endpointslices`;
   return name === '' ? path : `${path}/${name}`;
