@@ -14,6 +14,7 @@ import { connectConsumer } from '../connect.ts';
 import { loadWorker } from './bullmq.ts';
 import { startClockGuard } from './clock-guard.ts';
 import type { Handle } from './disposition.ts';
+import { IDLE_BLOCK_S, promptBackend } from './prompt-backend.ts';
 import { createJobRunner, type JobRunner } from './run-job.ts';
 import { KEEP_FAILED } from './settle-job.ts';
 import { eventAdder } from './work-queue.ts';
@@ -71,8 +72,6 @@ const LOCK_RENEW_MS = 600;
 const STALLED_CHECK_MS = 500;
 /** BullMQ fails a job that was on a dying worker more often than this. No key is ever given up. */
 const MAX_STALLED = 1_000_000_000;
-/** How long an idle worker blocks. Bounds how late a backed-off job of a dead worker can be. */
-const IDLE_BLOCK_S = 1;
 /** After a failed fetch; BullMQ waits 15 s unless told otherwise. */
 const FETCH_RETRY_MS = 200;
 const COMPLAIN_EVERY_MS = 1000;
@@ -100,7 +99,7 @@ export function startConsumer(options: ConsumerOptions): Consumer {
       return await runner.process(job, token).finally(progress);
     },
     workerOptions(redis, options),
-    watchfulBackend(bullmq.createRedisBackend, progress),
+    promptBackend(bullmq.createRedisBackend, progress),
   );
   listen(worker, runner, options);
   const stopGuard = startClockGuard({ redis, prefix, name, log });
@@ -161,25 +160,6 @@ function workerOptions(
     removeOnFail: { count: KEEP_FAILED },
     // Not skipVersionCheck: BullMQ would take the server for an old one, whose blocking commands
     // wait for whole seconds.
-  };
-}
-
-type BackendFactory = ReturnType<typeof loadWorker>['createRedisBackend'];
-
-/**
- * BullMQ's backend, but for how long it blocks: never for more than a second, also when it knows that
- * the next job is due later. So the loop is seen to turn, and a connection that died is noticed.
- */
-function watchfulBackend(create: BackendFactory, progress: () => void): BackendFactory {
-  return (name, opts, kind) => {
-    const backend = create(name, opts, kind);
-    const wait = backend.waitForJob.bind(backend);
-    backend.waitForJob = async (seconds) => {
-      const found = await wait(Math.min(seconds, IDLE_BLOCK_S));
-      progress();
-      return found;
-    };
-    return backend;
   };
 }
 
