@@ -25,6 +25,11 @@ export interface Lease {
     written: readonly SliceRecord[],
     deleted: readonly SliceRecord[],
   ): Promise<Finished>;
+  /**
+   * Ends the renewals, so that a lock that was not given back runs out. Whoever takes a lease calls it in
+   * the end, whatever became of the run: a lease that outlives its run is a key that nobody runs again.
+   */
+  end(): void;
 }
 
 /** The lock as a lease wants it; a view of Services gives it together with what it reads. */
@@ -53,18 +58,18 @@ export async function acquireLease(request: LeaseRequest): Promise<LeaseAnswer> 
   const answer = await view.acquire(key, token, LEASE_TIMES.ttl, request.read);
   if (!answer.held) return { held: false, freeInMs: answer.freeInMs };
 
-  const { signal, end, dispose } = endingWith(request.signal);
+  const { signal, abort, dispose } = endingWith(request.signal);
 
   const renew = async (): Promise<void> => {
     const askedAt = monotonicMs();
     if (await view.renew(key, token, LEASE_TIMES.ttl)) confirmedAt = askedAt;
-    else end(new LockLostError(formatKey(key)));
+    else abort(new LockLostError(formatKey(key)));
   };
   const timer = setInterval(() => {
     renew().catch(() => {
       // Redis did not answer: the lock may still be ours, until its time has run out for certain.
       if (monotonicMs() - confirmedAt > LEASE_TIMES.ttl) {
-        end(new LockLostError(formatKey(key)));
+        abort(new LockLostError(formatKey(key)));
       }
     });
   }, LEASE_TIMES.renewEvery);
@@ -79,18 +84,21 @@ export async function acquireLease(request: LeaseRequest): Promise<LeaseAnswer> 
     }
     signal.throwIfAborted();
   };
-  const finish: Lease['finish'] = (verdict, written, deleted) => {
+  const end = (): void => {
     clearInterval(timer);
     dispose();
+  };
+  const finish: Lease['finish'] = (verdict, written, deleted) => {
+    end();
     return view.finish(key, token, verdict, written, deleted);
   };
-  return { held: true, lease: { signal, world: answer.world, confirm, finish } };
+  return { held: true, lease: { signal, world: answer.world, confirm, finish, end } };
 }
 
 /** A signal that follows another one and can be ended by itself; AbortSignal.any costs far more. */
 function endingWith(outer: AbortSignal): {
   readonly signal: AbortSignal;
-  readonly end: (reason: Error) => void;
+  readonly abort: (reason: Error) => void;
   readonly dispose: () => void;
 } {
   const controller = new AbortController();
@@ -99,7 +107,7 @@ function endingWith(outer: AbortSignal): {
   else outer.addEventListener('abort', follow, { once: true });
   return {
     signal: controller.signal,
-    end: (reason) => controller.abort(reason),
+    abort: (reason) => controller.abort(reason),
     dispose: () => outer.removeEventListener('abort', follow),
   };
 }

@@ -80,9 +80,9 @@ export async function reconcileService(
 ): Promise<Outcome> {
   const { view, clock, random } = deps;
   const token = deps.token();
-  const read = options.read !== 'live';
   let answer: LeaseAnswer;
   try {
+    const read = options.read !== 'live';
     answer = await acquireLease({ key, token, read, view, signal, ...clock });
   } catch (cause) {
     const error = new UnreachableError(`take the lock of ${formatKey(key)}`, cause);
@@ -92,14 +92,28 @@ export async function reconcileService(
   if (!answer.held) {
     return { kind: 'retry', afterMs: LOCKED_RETRY_MS, failure: false, reason: 'locked elsewhere' };
   }
-  const triggerTime = new Date(options.at ?? clock.now()).toISOString();
-  const run = new Run(key, deps, answer.lease, triggerTime, options.read === 'live');
-  const early = read && answer.lease.world === null && deps.outages?.justOver === true;
+  try {
+    return await runHolding(key, deps, answer.lease, options);
+  } finally {
+    answer.lease.end();
+  }
+}
+
+async function runHolding(
+  key: ObjectKey,
+  deps: ReconcileDeps,
+  lease: Lease,
+  options: ReconcileOptions,
+): Promise<Outcome> {
+  const live = options.read === 'live';
+  const triggerTime = new Date(options.at ?? deps.clock.now()).toISOString();
+  const run = new Run(key, deps, lease, triggerTime, live);
+  const early = !live && lease.world === null && deps.outages?.justOver === true;
   const outcome = early ? NOT_MARKED_YET : await run.toOutcome();
   const excused = await excuseOutage(outcome, deps.outages);
   // What an outage spoilt is nothing that the owner of a Service can mend.
   if (excused === outcome) run.tellProblems();
-  return finish(deps, key, answer.lease, run, excused);
+  return finish(deps, key, lease, run, excused);
 }
 
 async function finish(

@@ -1,5 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 import { UnreachableError } from '../../core/errors.ts';
+import { eventually } from '../support/eventually.ts';
 import {
   createService,
   createWorkload,
@@ -65,6 +66,20 @@ describe('a write that was made, but whose answer was lost (H2)', () => {
     expect(missed).toBe(false);
     expect(rig.told).toContain('not-in-sync');
     expect(await endpointsOf(rig.ns, 'web')).toEqual(BOTH);
+  });
+
+  test('its key is free again once the lock runs out, where Redis was gone as well', async () => {
+    await oneMoves();
+    const { deps } = rig;
+    const away = (): Promise<never> => Promise.reject(new Error('Connection is closed.'));
+    rig.deps = { ...deps, view: { ...deps.view, doubt: away, finish: away } };
+    await updateEndsIn(new UnreachableError('update', new Error('the connection was closed')));
+    rig.deps = deps;
+    await eventually(async () => expect(await rig.run('web')).toMatchObject({ kind: 'done' }));
+    expect(await endpointsOf(rig.ns, 'web')).toEqual([
+      '192.0.2.1 8080 ready',
+      '192.0.2.2 7070 ready',
+    ]);
   });
 
   test('a refusal is an answer: the view stays trusted', async () => {
