@@ -6,7 +6,7 @@ import type { LeftOut } from '../core/outcome.ts';
 import type { EventInput, EventSink } from '../platform/kube/events.ts';
 import type { Metrics } from '../platform/telemetry/metrics.ts';
 import { describeProblem, type WriteProblem } from './apply-plan.ts';
-import type { RunReport } from './reconcile-service.ts';
+import type { RunReport } from './service-run.ts';
 import { USUAL } from './settle-problems.ts';
 
 export interface RunReportDeps {

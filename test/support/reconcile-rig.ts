@@ -7,12 +7,9 @@ import { silentLogger } from '../../core/logger.ts';
 import { LABEL_MANAGED_BY } from '../../core/names.ts';
 import type { Outcome } from '../../core/outcome.ts';
 import { reconcileService } from '../../functions/reconcile-service.ts';
-import type {
-  ReconcileDeps,
-  ReconcileOptions,
-  RunReport,
-} from '../../functions/reconcile-service.ts';
+import type { ReconcileDeps, ReconcileOptions } from '../../functions/reconcile-service.ts';
 import { createRunReport } from '../../functions/run-report.ts';
+import type { RunReport } from '../../functions/service-run.ts';
 import { createKubeClient, type KubeClient } from '../../platform/kube/client.ts';
 import { createEndpointApi, PATHS, type EndpointApi } from '../../platform/kube/endpoint-api.ts';
 import type { EventInput } from '../../platform/kube/events.ts';
