@@ -47,6 +47,8 @@ export async function watchLocks(prefix: string): Promise<LockWatch> {
   const client = openRedis();
   await client.ping();
   const primaries = primariesOf(client);
+  // Those of a Cluster connect when they are needed.
+  await Promise.all(primaries.map((primary) => primary.ping()));
   const runs = new Map<string, Run>();
   const echoes = new Set<string>();
   const hear = (time: number, args: readonly string[]): void => {
@@ -70,17 +72,18 @@ export async function watchLocks(prefix: string): Promise<LockWatch> {
 const ARGUMENTS = 6;
 
 /**
- * Hears of every command, by a connection of its own. Not by ioredis: it takes what comes in one piece with
- * the answer to MONITOR for answers to nothing.
+ * Hears of every command, by a connection of its own, to where that client is connected: the options of one
+ * that asked Sentinels do not say. Not by ioredis: it takes what comes in one piece with the answer to
+ * MONITOR for answers to nothing.
  *
  * @param hear is given the time, ms, and the first arguments.
  */
 function monitor(
-  { options }: Redis,
+  { options, stream }: Redis,
   hear: (time: number, args: readonly string[]) => void,
 ): Promise<Socket> {
-  const { host, port = 6379, username, password } = options;
-  const socket = connect(port, host ?? '127.0.0.1');
+  const { username, password } = options;
+  const socket = connect(stream.remotePort ?? 0, stream.remoteAddress);
   // ioredis has null for what was not given.
   const auth = password ? `AUTH ${username ?? 'default'} ${password}\r\n` : '';
   socket.write(`${auth}MONITOR\r\n`);
