@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { freePort } from '../process/free-port.ts';
 import { spawnTied, type ChildExit, type TiedChild } from '../process/tied-child.ts';
@@ -150,8 +150,10 @@ function serverConfig(
     'loglevel warning',
     `appendonly ${options.appendOnly === true ? 'yes' : 'no'}`,
     'appendfsync everysec',
+    // Else it would load the dump that lies where somebody happens to be, and write one for a replica.
+    `dir "${options.dir ?? tmpdir()}"`,
+    `dbfilename ${basename(socket, '.sock')}.rdb`,
   ];
-  if (options.dir !== undefined) lines.push(`dir "${options.dir}"`);
   return `${lines.join('\n')}\n`;
 }
 

@@ -120,7 +120,9 @@ async function runOn(setup: Setup, files: readonly string[]): Promise<Result> {
       try {
         const env = { ...running.env, TETHER_TEST_REDIS_URL: running.url };
         const wanted = files.length > 0 ? files : suite();
-        return await jest(['--testPathIgnorePatterns', setup.without, '--', ...wanted], env);
+        const without = ['--testPathIgnorePatterns', setup.without];
+        // What a test that failed has left open must not keep the others from being told of.
+        return await jest(['--forceExit', ...without, '--', ...wanted], env);
       } finally {
         await running.stop();
       }

@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { connect, createServer } from 'node:net';
@@ -62,6 +62,21 @@ test('it never evicts keys and writes no snapshots', async () => {
     expect(JSON.stringify(await setting('maxmemory-policy'))).toContain('noeviction');
     expect(JSON.stringify(await setting('maxmemory'))).toContain('67108864');
     expect(JSON.stringify(await setting('save'))).toContain('""');
+  });
+});
+
+test('it starts empty, whatever dump lies in its folder', async () => {
+  const other = await startPrivateRedis({ dir, extraArgs: ['--dbfilename', 'dump.rdb'] });
+  await withServer(other, async () => {
+    await ask(other.url, async (redis) => {
+      await redis.set('somebody', 'else');
+      await redis.save();
+    });
+  });
+  expect(readdirSync(dir)).toContain('dump.rdb');
+  const server = await startPrivateRedis({ dir });
+  await withServer(server, async () => {
+    expect(await ask(server.url, (redis) => redis.dbsize())).toBe(0);
   });
 });
 
