@@ -6,6 +6,9 @@ import type { Finished, ServiceView, Verdict, World } from '../platform/redis/vi
 /** Milliseconds. The lock outlives two lost renewals; a dead holder is succeeded within `ttl`. */
 const LEASE_TIMES = { ttl: 2_000, renewEvery: 600, trust: 250 } as const;
 
+/** A key that is locked elsewhere, or whose lock was lost, comes back after so many ms (docs/lock.md). */
+export const LOCKED_RETRY_MS = 200;
+
 /** The right to write for one key, for as long as it lasts. */
 export interface Lease {
   /** Aborted when the lock is lost, or when the caller's own signal is. */
@@ -26,8 +29,9 @@ export interface Lease {
     deleted: readonly SliceRecord[],
   ): Promise<Finished>;
   /**
-   * Ends the renewals, so that a lock that was not given back runs out. Whoever takes a lease calls it in
-   * the end, whatever became of the run: a lease that outlives its run is a key that nobody runs again.
+   * Ends the renewals, so that a lock that was not given back runs out; `finish` does so first. Whoever
+   * takes a lease calls one of the two in the end, whatever became of the run: a lease that outlives its run
+   * is a key that nobody runs again.
    */
   end(): void;
 }

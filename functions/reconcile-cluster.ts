@@ -16,7 +16,7 @@ import type { ClusterRegistry } from '../platform/redis/clusters/registry.ts';
 import { misjudged } from './cluster-claims.ts';
 import { SupersededError } from './cluster-news.ts';
 import { judgeCluster, type JudgeDeps } from './judge-cluster.ts';
-import { acquireLease, type Lease } from './lease.ts';
+import { acquireLease, LOCKED_RETRY_MS, type Lease } from './lease.ts';
 
 /** What a run of `reconcileCluster` came to. */
 export type ClusterOutcome =
@@ -61,8 +61,6 @@ export interface ReconcileClusterOptions {
   readonly probeNow?: boolean;
 }
 
-/** A key that is locked elsewhere comes back after so many ms. */
-const LOCKED_RETRY_MS = 200;
 /** While Redis or the served cluster's API server is away: half a second to a second. */
 const AWAY = { failures: 1, bounds: { baseMs: 1_000, capMs: 1_000 } } as const;
 /** A missing right. */

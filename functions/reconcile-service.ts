@@ -4,8 +4,8 @@ import { formatKey, type ObjectKey } from '../core/object-key.ts';
 import type { Outcome } from '../core/outcome.ts';
 import type { Verdict } from '../platform/redis/view/service-view.ts';
 import { excuseOutage, OUTAGE_RETRY_MS, type OutageWatch } from './api-gate.ts';
-import { acquireLease, type Lease, type LeaseAnswer } from './lease.ts';
-import { LOCKED_RETRY_MS, ServiceRun, type RunDeps } from './service-run.ts';
+import { acquireLease, LOCKED_RETRY_MS, type Lease, type LeaseAnswer } from './lease.ts';
+import { ServiceRun, type RunDeps } from './service-run.ts';
 
 /** Everything outside that a run touches. Any runtime may make these; BullMQ is not among them. */
 export interface ReconcileDeps extends RunDeps {

@@ -11,7 +11,7 @@ import type { ServiceRecord, SliceRecord } from '../core/records.ts';
 import type { EndpointApi } from '../platform/kube/endpoint-api.ts';
 import type { ServiceView, World } from '../platform/redis/view/service-view.ts';
 import { applyPlan, type ApplyResult, type WriteProblem } from './apply-plan.ts';
-import type { Lease } from './lease.ts';
+import { LOCKED_RETRY_MS, type Lease } from './lease.ts';
 import { planSlices } from './plan/plan-slices.ts';
 import type { PlanOptions, SlicePlan } from './plan/types.ts';
 import { readLive, restsOnUnknownAbsence } from './read-world.ts';
@@ -38,8 +38,6 @@ export interface RunReport {
 
 /** Re-plans after conflicts within one run before the key goes back to the queue. */
 const MAX_ROUNDS = 5;
-/** A key whose lock was lost comes back after so many ms: somebody else has it (docs/queue.md). */
-export const LOCKED_RETRY_MS = 200;
 
 /** One run of one key: reads, plans and applies until a plan went through, and keeps the tally. */
 export class ServiceRun {

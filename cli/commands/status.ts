@@ -10,7 +10,8 @@ import { duration, plural, textTable } from '../text-table.ts';
 
 /**
  * `status`: what waits, what is stuck, who watches and works, of which release, and who else writes; exit
- * code 0 whatever it says. With `--watch` again every second, until it is stopped: a page on a terminal, else one report after the other.
+ * code 0 whatever it says. With `--watch` again every second, until it is stopped: a page on a terminal,
+ * else one report after the other.
  */
 export async function run({ config, flags }: CommandInput, io: Io): Promise<number> {
   const watching = flags['watch'] === true;

@@ -2,7 +2,7 @@ import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, readFileSync, readdirSync, renameSync } from 'node:fs';
 import { homedir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import type { SliceRecord } from '../../core/records.ts';
 import type { PlanInput } from '../../functions/plan/types.ts';
 
@@ -20,7 +20,7 @@ const SOURCES = import.meta.dirname;
 
 /** Whether these sources were built already. */
 export function upstreamIsBuilt(): boolean {
-  return existsSync(join(cacheFolder(), sourceHash(), 'parity'));
+  return existsSync(programPath());
 }
 
 /**
@@ -30,10 +30,9 @@ export function upstreamIsBuilt(): boolean {
  * @throws Error with a sentence that says what to do when there is no Go, or when the build fails.
  */
 export function buildUpstream(): string {
-  const folder = join(cacheFolder(), sourceHash());
-  const program = join(folder, 'parity');
+  const program = programPath();
   if (existsSync(program)) return program;
-  mkdirSync(folder, { recursive: true });
+  mkdirSync(dirname(program), { recursive: true });
   const fresh = `${program}.${process.pid}`;
   const build = spawnSync(GO, ['build', '-trimpath', '-o', fresh, '.'], {
     cwd: SOURCES,
@@ -63,6 +62,10 @@ export function runUpstream(program: string, inputs: readonly PlanInput[]): Upst
     throw new Error(`upstream answered ${lines.length} of ${inputs.length} cases:\n${run.stderr}`);
   }
   return lines.map((line): UpstreamOutcome => JSON.parse(line));
+}
+
+function programPath(): string {
+  return join(cacheFolder(), sourceHash(), 'parity');
 }
 
 function cacheFolder(): string {

@@ -9,6 +9,7 @@ import type {
 } from '../../../../core/records.ts';
 import { planSlices } from '../../../../functions/plan/plan-slices.ts';
 import type { PlanInput, PlanOptions, SlicePlan } from '../../../../functions/plan/types.ts';
+import { PLAN_OPTIONS } from '../../../support/plan-options.ts';
 
 /** The Service `default/web`, IPv4, port http at the workloads' port named http. */
 const KEY = { namespace: 'default', name: 'web' };
@@ -113,15 +114,7 @@ export function sliceOf(
   return aSlice(name, { endpoints: members.map((member) => anEndpoint(member)), ...overrides });
 }
 
-export const OPTIONS: PlanOptions = {
-  manager: DEFAULT_MANAGER,
-  adopt: [],
-  maxEndpointsPerSlice: 100,
-  workloadsWithoutStatus: 'not-ready',
-  undeclaredPorts: 'refuse',
-  workloadCidrsAllow: [],
-  workloadCidrsDeny: [],
-};
+export const OPTIONS: PlanOptions = { ...PLAN_OPTIONS, manager: DEFAULT_MANAGER };
 
 /** `options` may state a part of the options. */
 export type InputParts = Partial<Omit<PlanInput, 'options'>> & {
